@@ -1,0 +1,142 @@
+"""Errors, by whose problem they are: the caller's, a conflict, or damage to what is stored.
+
+Every error has a stable ``code`` and a message that gives the values and the next step.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CallerError",
+    "ClockError",
+    "ConflictError",
+    "Contested",
+    "CorrectionRing",
+    "DamageError",
+    "DoxaError",
+    "DuplicateId",
+    "InvalidEvent",
+    "InvalidTime",
+    "NewerFormat",
+    "NotALedger",
+    "NotHeld",
+    "PayloadTooLarge",
+    "RevisionConflict",
+    "SeveralHeld",
+    "StorageError",
+    "UnknownTarget",
+    "ViewMoved",
+]
+
+
+class DoxaError(Exception):
+    """The root of all errors raised by doxa."""
+
+    code = "doxa"
+
+
+class CallerError(DoxaError):
+    """The request can't be carried out as it was put; nothing was written."""
+
+    code = "caller"
+
+
+class ConflictError(DoxaError):
+    """The request was sound, but something else came first; look again and repeat it."""
+
+    code = "conflict"
+
+
+class DamageError(DoxaError):
+    """What is stored can't be read, or is not what was written."""
+
+    code = "damage"
+
+
+class InvalidTime(CallerError):
+    """An instant or interval that can't be used: naive, empty, inverted, or not a time at all."""
+
+    code = "invalid_time"
+
+
+class InvalidEvent(CallerError):
+    """An event whose fields can't be accepted."""
+
+    code = "invalid_event"
+
+
+class PayloadTooLarge(InvalidEvent):
+    """An event's payload is over the limit of 1 MiB."""
+
+    code = "payload_too_large"
+
+
+class UnknownTarget(CallerError):
+    """An id that is not in the log, or not known at the view."""
+
+    code = "unknown_target"
+
+
+class CorrectionRing(CallerError):
+    """A correction that would close a ring, in which no claim would stand."""
+
+    code = "correction_ring"
+
+
+class NotHeld(CallerError):
+    """No value is held at the view."""
+
+    code = "not_held"
+
+
+class SeveralHeld(CallerError):
+    """Several distinct values are held at the view; ask for ``values``."""
+
+    code = "several_held"
+
+
+class Contested(SeveralHeld):
+    """A held value is contested at the view; ask for ``values`` and ``why``."""
+
+    code = "contested"
+
+
+class NotALedger(CallerError):
+    """The path holds something, but not a ledger."""
+
+    code = "not_a_ledger"
+
+
+class NewerFormat(CallerError):
+    """Written by a newer doxa than this one; upgrade to read it."""
+
+    code = "newer_format"
+
+
+class StorageError(DoxaError):
+    """The disk refused: full, read-only, or locked. Nothing half-written remains."""
+
+    code = "storage"
+
+
+class DuplicateId(ConflictError):
+    """The id is in the log already, with other content."""
+
+    code = "duplicate_id"
+
+
+class RevisionConflict(ConflictError):
+    """The workspace has moved past the revision that the append expected."""
+
+    code = "revision_conflict"
+
+
+class ClockError(ConflictError):
+    """A stated ``recorded_at`` is not later than the head's."""
+
+    code = "recorded_at_not_later"
+
+
+class ViewMoved(ConflictError):
+    """The truth moved since the view was captured; capture a new one and repeat."""
+
+    code = "view_moved"
