@@ -1,0 +1,71 @@
+# Every target makes the environment it needs: .venv, from PYTHON, with doxa in place (editable)
+# and the development tools. Delete .venv to start over.
+
+PYTHON ?= python3
+JOBS ?= 2
+BIN := .venv/bin
+STAMP := .venv/installed
+BENCH = $(BIN)/pytest doxa/bench --timeout 0 \
+	-o addopts="--import-mode=importlib --strict-config --strict-markers" \
+	-o python_files="bench_*.py"
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench bench-full torture oracle-long coverage wheel clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' \
+		| expand -t 20
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "doxa needs Python 3.11 or newer, and '$(PYTHON)' is not: $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Making the environment in .venv (once; about a minute)" >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+demo: $(STAMP)  ## doxa at work on a small example
+	@$(BIN)/doxa demo
+
+test: $(STAMP)  ## all tests
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile
+
+check: $(STAMP)  ## format, lint, types, import rules, documentation
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/test_layout.py tests/test_docs.py
+
+format: $(STAMP)  ## format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(STAMP)  ## measure, at a size for a coffee break
+	@$(BENCH)
+
+bench-full: $(STAMP)  ## measure at full size
+	@DOXA_BENCH=full $(BENCH)
+
+torture: $(STAMP)  ## kill processes and damage files, many times over
+	@$(BIN)/pytest -m torture --timeout 0
+
+oracle-long: $(STAMP)  ## thousands of random histories, engine against oracle
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -k oracle -n $(JOBS) --timeout 0
+
+coverage: $(STAMP)  ## which lines and branches the tests reach
+	@$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage report --skip-covered --show-missing
+
+wheel: $(STAMP)  ## build the wheel into dist/
+	@rm -rf build dist
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf build
+	@ls dist
+
+clean:  ## remove everything that was made, .venv too
+	rm -rf .venv build dist *.egg-info .benchmarks .coverage .hypothesis \
+		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
