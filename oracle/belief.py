@@ -1,0 +1,145 @@
+"""What is live, held and contested at one instant, as known after one commit.
+
+Section 3 of the semantics, read pointwise: at one pair of coordinates every extent is yes or no,
+so there are no intervals here, only sets of keys.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+from doxa.oracle.log import Claim, Correction, Key, Log, Support, Withdrawal, likeness
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Belief:
+    """All workspaces at one pair of coordinates.
+
+    ``withdrawn``: targets of live withdrawals. ``dead``: withdrawn sources, each with the
+    workspace it was withdrawn in. ``corrected``: claims with a live correction, and what they are
+    corrected by. ``based``: supports whose basis is here. ``held``, ``contested``: claims.
+    """
+
+    withdrawn: frozenset[Key]
+    dead: frozenset[Key]
+    corrected: dict[Key, list[Key | None]]
+    based: frozenset[Key]
+    held: frozenset[Key]
+    contested: frozenset[Key]
+
+    def has_source(self, workspace: str, source: str) -> bool:
+        """Whether a source stands for a workspace: withdrawn neither there nor in the shared."""
+        return _stands(source, workspace, self.dead)
+
+
+@lru_cache(maxsize=16)
+def believe(log: Log, valid_at: int, known_at: int) -> Belief:
+    """The belief at an instant, as known at a position. O(events), times the rounds of `_held`."""
+    withdrawn, dead = _taken_back(log.withdrawals, valid_at, known_at)
+
+    def live(event: Claim | Support | Correction, source: str | None) -> bool:
+        return (
+            event.position <= known_at
+            and event.covers(valid_at)
+            and event.key not in withdrawn
+            and (source is None or _stands(source, event.workspace, dead))
+        )
+
+    corrected: dict[Key, list[Key | None]] = {}
+    for correction in log.corrections:
+        if live(correction, correction.source):
+            corrected.setdefault(correction.corrects, []).append(correction.by)
+    claims = {
+        key: claim
+        for key, claim in log.claims.items()
+        if live(claim, None) and key not in corrected
+    }
+    supports = [support for support in log.supports.values() if live(support, support.source)]
+    held = _held(claims, supports)
+    based = [s for s in supports if s.source is not None or all(a in held for a in s.because)]
+    refuted = {support.claim for support in based if support.refutes}
+    rivals = _rivals(log, {key: claims[key] for key in held}, withdrawn, known_at)
+    return Belief(
+        withdrawn=frozenset(withdrawn),
+        dead=frozenset(dead),
+        corrected=corrected,
+        based=frozenset(support.key for support in based),
+        held=frozenset(held),
+        contested=frozenset(held & (refuted | rivals)),
+    )
+
+
+def _stands(source: str, workspace: str, dead: Set[Key]) -> bool:
+    return (workspace, source) not in dead and ("", source) not in dead
+
+
+def _taken_back(
+    withdrawals: list[Withdrawal], valid_at: int, known_at: int
+) -> tuple[set[Key], set[Key]]:
+    """The targets and the sources that live withdrawals take back here.
+
+    A withdrawal can be taken back only by a later one, so going from the last to the first,
+    each one's fate is settled before it counts.
+    """
+    targets: set[Key] = set()
+    sources: set[Key] = set()
+    for withdrawal in reversed(withdrawals):
+        if withdrawal.position > known_at or not withdrawal.covers(valid_at):
+            continue
+        if withdrawal.key in targets:
+            continue
+        if withdrawal.target is not None:
+            targets.add(withdrawal.target)
+        elif withdrawal.source is not None:
+            sources.add((withdrawal.workspace, withdrawal.source))
+    return targets, sources
+
+
+def _held(claims: dict[Key, Claim], supports: list[Support]) -> set[Key]:
+    """The least set that holds every live claim with a basis: begin with none, add until still.
+
+    ``claims`` and ``supports`` are those whose own extent is here.
+    """
+    held: set[Key] = set()
+    waiting = [
+        support
+        for support in supports
+        if not support.refutes
+        and support.claim in claims
+        and claims[support.claim].kind != "hypothesis"
+    ]
+    while True:
+        still_waiting = []
+        for support in waiting:
+            if support.source is not None or all(a in held for a in support.because):
+                held.add(support.claim)
+            else:
+                still_waiting.append(support)
+        if len(still_waiting) == len(waiting):
+            return held
+        waiting = still_waiting
+
+
+def _rivals(log: Log, held: dict[Key, Claim], withdrawn: set[Key], known_at: int) -> set[Key]:
+    """The held claims that have a held rival."""
+    policies = [p for p in log.policies if p.position <= known_at and p.key not in withdrawn]
+    single_valued = {(p.workspace, p.single_valued) for p in policies if p.single_valued}
+    places: dict[Hashable, dict[Hashable, set[Key]]] = defaultdict(lambda: defaultdict(set))
+    for key, claim in held.items():
+        if claim.erased:
+            continue
+        if {(claim.workspace, claim.predicate), ("", claim.predicate)} & single_valued:
+            place = (claim.workspace, claim.perspective, claim.subject, claim.predicate)
+            places[place][likeness(claim.object)].add(key)
+    rivals: set[Key] = set()
+    for by_object in places.values():
+        if len(by_object) > 1:
+            rivals.update(*by_object.values())
+    for policy in policies:
+        declared = {key for key in policy.contradicts if key in held}
+        if len(declared) > 1:
+            rivals |= declared
+    return rivals

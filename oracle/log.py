@@ -1,0 +1,310 @@
+"""The oracle's own reading of a log: rows of `log.sqlite` in, plain records out.
+
+Nothing here is shared with the engine. Times are microseconds; `NEG` and `POS` are open ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Hashable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+NEG: Final = -(2**63)
+POS: Final = 2**63 - 1
+FORMAT: Final = 1
+
+Key = tuple[str, str]  # the workspace of an event, and its id
+Row = tuple[int, int, str, bytes, bytes | None]  # position, recorded_at, type, head, data
+
+
+class Unreadable(Exception):
+    """The log holds something that the oracle has no reading of."""
+
+
+class Commit(NamedTuple):
+    """One commit: the position of its last event, and its time."""
+
+    last: int
+    recorded_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What all events have. ``commit`` is the last position of the commit that brought it."""
+
+    key: Key
+    position: int
+    commit: int
+    recorded_at: int
+    valid_from: int
+    valid_to: int
+    erased: bool
+
+    def covers(self, instant: int) -> bool:
+        """Whether the event's own interval or portion holds the instant; its end does not."""
+        return self.valid_from <= instant < self.valid_to
+
+    @property
+    def workspace(self) -> str:
+        return self.key[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Record):
+    subject: str
+    predicate: str
+    object: Any
+    kind: str
+    perspective: str
+
+
+@dataclass(frozen=True, slots=True)
+class Support(Record):
+    """Evidence for or against a claim: ``source`` is named, or ``because`` is not empty."""
+
+    claim: Key
+    refutes: bool
+    because: tuple[Key, ...]
+    source: str | None
+    origin: str | None
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Correction(Record):
+    corrects: Key
+    by: Key | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal(Record):
+    """Takes back ``target``, or the whole ``source`` where there is no target."""
+
+    target: Key | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(Record):
+    single_valued: str | None
+    contradicts: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact(Record):
+    """A registered citation or summary. ``valid_at`` is where a snapshot is bound."""
+
+    kind: str
+    facts: tuple[Key, ...]
+    supports: tuple[Key, ...]
+    sources: tuple[str, ...]
+    citations: tuple[Key, ...]
+    snapshot: bool
+    subjects: tuple[str, ...] | None
+    valid_at: int
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A whole log, read once. Every mapping and list is in the order of positions."""
+
+    commits: tuple[Commit, ...] = ()
+    claims: dict[Key, Claim] = field(default_factory=dict)
+    supports: dict[Key, Support] = field(default_factory=dict)
+    corrections: list[Correction] = field(default_factory=list)
+    withdrawals: list[Withdrawal] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+    artefacts: dict[Key, Artefact] = field(default_factory=dict)
+    supports_of: dict[Key, list[Support]] = field(default_factory=dict)
+
+    @property
+    def head(self) -> int:
+        """The last position; 0 where the log is empty."""
+        return self.commits[-1].last if self.commits else 0
+
+    @classmethod
+    def read(cls, path: str | Path) -> Log:
+        """The log of a ledger folder, or of its ``log.sqlite``, as of this moment."""
+        with closing(connect(path)) as connection:
+            rows = connection.execute(
+                "SELECT position, recorded_at, type, head, data FROM log ORDER BY position"
+            ).fetchall()
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Row]) -> Log:
+        """The log of rows ``(position, recorded_at, type, head, data or None)``, in any order."""
+        ordered = sorted(rows, key=lambda row: row[0])
+        last = {recorded_at: position for position, recorded_at, *_ in ordered}
+        log = cls(tuple(Commit(position, at) for at, position in last.items()))
+        seen: set[Key] = set()
+        for row in ordered:
+            for record in _records(row, last[row[1]]):
+                if record.key in seen:
+                    raise Unreadable(f"{record.key} is in the log twice, at {record.position} too")
+                seen.add(record.key)
+                log._file(record)
+        return log
+
+    def _file(self, record: Record) -> None:
+        match record:
+            case Claim():
+                self.claims[record.key] = record
+            case Support():
+                self.supports[record.key] = record
+                self.supports_of.setdefault(record.claim, []).append(record)
+            case Correction():
+                self.corrections.append(record)
+            case Withdrawal():
+                self.withdrawals.append(record)
+            case Policy():
+                self.policies.append(record)
+            case Artefact():
+                self.artefacts[record.key] = record
+
+    def known_at(self, instant: int) -> int:
+        """The knowledge coordinate of an instant: the last commit recorded at or before it."""
+        known = [commit.last for commit in self.commits if commit.recorded_at <= instant]
+        return max(known, default=0)
+
+    def boundaries(self) -> list[int]:
+        """Every instant at which an event's interval or portion begins or ends, in order.
+
+        Between two of them nothing can change by the passing of time.
+        """
+        everything: list[Record] = [*self.claims.values(), *self.supports.values()]
+        everything += [*self.corrections, *self.withdrawals]
+        bounds = {bound for record in everything for bound in (record.valid_from, record.valid_to)}
+        return sorted(bounds - {NEG, POS})
+
+
+def connect(path: str | Path) -> sqlite3.Connection:
+    """A connection of our own to a ledger's log, for reading only."""
+    file = Path(path)
+    if file.is_dir():
+        file = file / "log.sqlite"
+    return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def likeness(value: Any) -> Hashable:
+    """What two JSON values share exactly if they are equal: numbers by value, true is not 1.
+
+    >>> likeness([1, {"a": None}]) == likeness([1.0, {"a": None}])
+    True
+    >>> likeness(1) == likeness(True)
+    False
+    """
+    match value:
+        case None | bool():
+            return ("constant", str(value))
+        case int() | float():
+            return ("number", value)
+        case str():
+            return ("text", value)
+        case list():
+            return ("list", tuple(likeness(item) for item in value))
+        case dict():
+            return ("object", frozenset((name, likeness(item)) for name, item in value.items()))
+    raise Unreadable(f"{value!r} is no JSON value")
+
+
+def _records(row: Row, commit: int) -> list[Record]:
+    """The records of one row: one, or two for a claim that carries its own support."""
+    position, recorded_at, kind, head_bytes, data_bytes = row
+    head = _json(head_bytes, position)
+    data = {} if data_bytes is None else _json(data_bytes, position)
+    if head.get("v") != FORMAT:
+        raise Unreadable(f"position {position} has version {head.get('v')!r}, not {FORMAT}")
+    workspace: str = head.get("workspace", "")
+    common: dict[str, Any] = {
+        "key": (workspace, head["id"]),
+        "position": position,
+        "commit": commit,
+        "recorded_at": recorded_at,
+        "valid_from": head.get("valid_from", NEG),
+        "valid_to": head.get("valid_to", POS),
+        "erased": data_bytes is None,
+    }
+    evidence = data.get("source", {}) if kind in ("claim", "support") else {}
+    basis: dict[str, Any] = {
+        "because": _keys(workspace, head.get("because", [])),
+        "source": head.get("source"),
+        "origin": evidence.get("origin"),
+        "digest": evidence.get("digest"),
+    }
+    match kind:
+        case "claim":
+            claim = Claim(
+                **common,
+                subject=data.get("subject", ""),
+                predicate=data.get("predicate", ""),
+                object=data.get("object"),
+                kind=data.get("kind", "fact"),
+                perspective=data.get("perspective", ""),
+            )
+            if basis["source"] is None and not basis["because"]:
+                return [claim]
+            carried = common | {
+                "key": (workspace, head["id"] + "/support"),
+                "valid_from": NEG,
+                "valid_to": POS,
+            }
+            return [claim, Support(**carried, **basis, claim=claim.key, refutes=False)]
+        case "support":
+            refutes = head.get("stance", "supports") == "refutes"
+            return [Support(**common, **basis, claim=(workspace, head["claim"]), refutes=refutes)]
+        case "correction":
+            corrects, by = (workspace, head["corrects"]), head.get("by")
+            replacement = None if by is None else (workspace, by)
+            return [
+                Correction(**common, corrects=corrects, by=replacement, source=head.get("source"))
+            ]
+        case "withdrawal":
+            target = (workspace, head["target"]) if "target" in head else None
+            return [Withdrawal(**common, target=target, source=head.get("source"))]
+        case "policy":
+            return [
+                Policy(
+                    **common,
+                    single_valued=data.get("single_valued"),
+                    contradicts=_keys(workspace, head.get("contradicts", [])),
+                )
+            ]
+        case "citation" | "summary":
+            subjects = data.get("subjects")
+            return [
+                Artefact(
+                    **common,
+                    kind=kind,
+                    facts=_keys(workspace, head.get("facts", [])),
+                    supports=_keys(workspace, head.get("supports", [])),
+                    sources=tuple(head.get("sources", [])),
+                    citations=_keys(workspace, head.get("citations", [])),
+                    snapshot=head.get("binding") == "snapshot",
+                    subjects=None if subjects is None else tuple(subjects),
+                    valid_at=head.get("valid_at", recorded_at),
+                )
+            ]
+    raise Unreadable(f"position {position} holds a {kind!r}, which the oracle has no reading of")
+
+
+def _json(stored: bytes, position: int) -> dict[str, Any]:
+    try:
+        decoded = json.loads(stored)
+    except ValueError as error:
+        raise Unreadable(f"position {position} is not JSON: {error}") from None
+    if not isinstance(decoded, dict):
+        raise Unreadable(f"position {position} is not a JSON object")
+    return decoded
+
+
+def _keys(workspace: str, refs: Iterable[str | Mapping[str, str]]) -> tuple[Key, ...]:
+    """References resolve in the event's own workspace, unless they name another."""
+    return tuple(
+        (workspace, ref) if isinstance(ref, str) else (ref["workspace"], ref["id"]) for ref in refs
+    )
