@@ -95,37 +95,28 @@ class Changes:
     subjects: dict[int, int] = field(default_factory=dict)  # claim row → cause, for snapshots
 
 
-class _Versions:
-    """Successive values of one thing, by the commit from which each counts."""
-
-    __slots__ = ("ks", "values")
-
-    def __init__(self) -> None:
-        self.ks: list[int] = []
-        self.values: list[object] = []
-
-
 class _Settling:
     """What a commit has touched so far: the work list of one settlement."""
 
-    def __init__(self, k: int) -> None:
+    def __init__(self, k: int, earlier: int) -> None:
         self.k = k
+        self.earlier = earlier  # the last position of the commit before
         self.changes = Changes(k)
         self.extents: dict[int, int] = {}  # entity → cause: extent to be computed anew
         self.claims: dict[int, int] = {}  # claims whose record may change → cause
         self.shrunk: dict[int, Intervals] = {}  # claim → where its basis or extent was lost
-        self.grown: dict[int, Intervals] = {}  # claim → where a basis or extent was gained
+        self.grown: set[int] = set()  # claims whose basis or extent has gained
         self.refuted: dict[int, int] = {}  # claims whose contests may change → cause
         self.before: dict[int, Intervals] = {}  # claim → held before this commit
-        self.ownership: set[int] = set()  # claims whose supports changed: corroboration anew
+        self.sourced: set[int] = set()  # claims whose supports changed: corroboration anew
 
     def shrink(self, claim: int, where: Intervals, cause: int) -> None:
         self.claims.setdefault(claim, cause)
         self.shrunk[claim] = union(self.shrunk.get(claim, EMPTY), where)
 
-    def grow(self, claim: int, where: Intervals, cause: int) -> None:
+    def grow(self, claim: int, cause: int) -> None:
         self.claims.setdefault(claim, cause)
-        self.grown[claim] = union(self.grown.get(claim, EMPTY), where)
+        self.grown.add(claim)
 
 
 class Belief:
@@ -209,11 +200,10 @@ class Belief:
         """The supports of a claim, of both stances, that are live at (v, k)."""
         return (s for s in self.graph.supports_of(claim) if self.live(s, v, k))
 
-    def source_live(self, workspace: int, source: int, v: Instant, k: int) -> bool:
+    def source_live(self, source: int, v: Instant, k: int) -> bool:
         """Whether a source is live at (v, k), in its workspace and in the shared one."""
         return all(
-            covers(self.extent(entity(SOURCE, row), k), v)
-            for row in self._with_shared(source)
+            covers(self.extent(entity(SOURCE, row), k), v) for row in self._with_shared(source)
         )
 
     def live_corrections(self, claim: int, v: Instant, k: int) -> Iterator[int]:
@@ -337,8 +327,9 @@ class Belief:
     def apply(self, first: int, recorded_at: int, events: Sequence[ev.Event]) -> Changes:
         """Takes one judged commit in, and settles what it changes."""
         graph = self.graph
+        earlier = graph.position
         numbers = graph.add(first, recorded_at, events)
-        work = _Settling(graph.position)
+        work = _Settling(graph.position, earlier)
         for position, number in enumerate(numbers, first):
             self._begin(work, number, position)
         self._settle_extents(work)
@@ -350,13 +341,10 @@ class Belief:
         """Marks what one new event touches directly."""
         graph, kind, row = self.graph, number & 7, number >> 3
         if kind == CLAIM:
-            carried = graph.c_carried[row]
-            if carried == NONE:
-                self._open_record(row, work.k)
-            else:
-                self._begin_support(work, carried, position)
             work.changes.subjects[row] = position
-            if graph.c_predicate[row] in graph.single_valued and row not in self._records:
+            if graph.c_carried[row] != NONE:
+                self._begin_support(work, graph.c_carried[row], position)
+            if graph.c_predicate[row] in graph.single_valued:
                 work.claims.setdefault(row, position)
                 work.before[row] = EMPTY
         elif kind == SUPPORT:
@@ -381,21 +369,20 @@ class Belief:
                 self._set_extent(number, intersect(graph.base(number), counts), work.k)
             elif row == graph.c_carried[claim]:
                 return  # the plain case: the claim's row says it all
-        self._open_record(claim, work.k)
-        work.ownership.add(claim)
+        self._open_record(work, claim, position)
         if graph.s_refutes[row]:
             work.refuted.setdefault(claim, position)
-            work.claims.setdefault(claim, position)
         else:
-            work.grow(claim, self.extent_now(number), position)
+            work.sourced.add(claim)
+            work.grow(claim, position)
 
     def _begin_policy(self, work: _Settling, row: int, position: int) -> None:
         graph = self.graph
         for claim in graph.p_claims.get(row, ()):
             work.refuted.setdefault(claim, position)
-        for predicate, by_workspace in graph.single_valued.items():
-            if row in by_workspace.get(graph.p_ws[row], ()):
-                self._contest_predicate(work, predicate, graph.p_ws[row], position)
+        predicate = graph.p_predicate.get(row)
+        if predicate is not None:
+            self._contest_predicate(work, predicate, graph.p_ws[row], position)
 
     def _contest_predicate(
         self, work: _Settling, predicate: int, workspace: int, cause: int
@@ -407,20 +394,16 @@ class Belief:
                 if workspace in (self._shared, graph.c_ws[claim]):
                     work.refuted.setdefault(claim, cause)
 
-    def _open_record(self, claim: int, k: int) -> None:
-        """Gives a claim a record of its own. One that is new in this commit starts with nothing
-        held; an older one with what its row says."""
+    def _open_record(self, work: _Settling, claim: int, cause: int) -> None:
+        """Gives a claim a record of its own before held is settled. One that is new in this commit
+        starts with nothing held and is filled; an older one starts with what its row says."""
         if claim in self._records:
             return
-        if self.graph.c_pos[claim] > self._settled_before(k):
+        if self.graph.c_pos[claim] > work.earlier:
             self._records[claim] = ([0], [NOTHING])
+            work.grow(claim, cause)
         else:
             self._records[claim] = ([0], [Record(held=self._plain_held(claim))])
-
-    def _settled_before(self, k: int) -> int:
-        lasts = self.graph.commit_last
-        assert lasts[-1] == k
-        return lasts[-2] if len(lasts) > 1 else 0
 
     # -- extents: withdrawals from the newest back, then sources, then the rest
 
@@ -510,19 +493,18 @@ class Belief:
         row = number >> 3
         claim = self.graph.s_claim[row]
         work.changes.supports.setdefault(row, cause)
-        self._open_record(claim, work.k)
-        work.ownership.add(claim)
+        self._open_record(work, claim, cause)
         if self.graph.s_refutes[row]:
             work.refuted.setdefault(claim, cause)
-            work.claims.setdefault(claim, cause)
             return
+        work.sourced.add(claim)
         if lost := subtract(old, new):
             work.shrink(claim, lost, cause)
-        if gained := subtract(new, old):
-            work.grow(claim, gained, cause)
+        if subtract(new, old):
+            work.grow(claim, cause)
 
     def _settle_correction(self, work: _Settling, number: int, cause: int) -> None:
-        new_here = self.graph.k_pos[number >> 3] > self._settled_before(work.k)
+        new_here = self.graph.k_pos[number >> 3] > work.earlier
         if self._renew_extent(number, work.k) is not None or new_here:
             work.extents.setdefault(entity(CLAIM, self.graph.k_target[number >> 3]), cause)
 
@@ -536,7 +518,7 @@ class Belief:
 
     def _settle_claim(self, work: _Settling, number: int, cause: int) -> None:
         claim = number >> 3
-        self._open_record(claim, work.k)
+        self._open_record(work, claim, cause)
         old = self._now(claim)
         withdrawn = self._taken_back(number)
         superseded = union_all(
@@ -552,8 +534,8 @@ class Belief:
         work.claims.setdefault(claim, cause)
         if lost := subtract(before, after):
             work.shrink(claim, lost, cause)
-        if gained := subtract(after, before):
-            work.grow(claim, gained, cause)
+        if subtract(after, before):
+            work.grow(claim, cause)
 
     def _set_record(self, claim: int, record: Record, k: int) -> None:
         ks, values = self._records[claim]
@@ -579,7 +561,7 @@ class Belief:
         )
 
     def _set_held(self, work: _Settling, claim: int, held: Intervals) -> None:
-        self._open_record(claim, work.k)
+        self._open_record(work, claim, work.claims[claim])
         now = self._now(claim)
         work.before.setdefault(claim, now.held)
         self._set_record(claim, now._replace(held=held), work.k)
@@ -628,9 +610,7 @@ class Belief:
                 continue
             now = self._now(claim)
             bases = union_all(
-                self._basis_now(row)
-                for row in graph.supports_of(claim)
-                if not graph.s_refutes[row]
+                self._basis_now(row) for row in graph.supports_of(claim) if not graph.s_refutes[row]
             )
             held = intersect(self._claim_extent(claim, now), bases)
             assert not subtract(now.held, held), (claim, now.held, held)
@@ -648,25 +628,24 @@ class Belief:
     # -- contests, corroboration, and the records that changed
 
     def _settle_records(self, work: _Settling) -> None:
-        graph = self.graph
+        graph, changes = self.graph, work.changes
         moved: dict[int, Intervals] = {}
         for claim, before in work.before.items():
             now = self._now(claim).held
             if now != before:
                 moved[claim] = union(subtract(before, now), subtract(now, before))
         for claim, where in moved.items():
-            cause = work.claims[claim]
-            self._spread(work, claim, where, cause)
+            self._spread(work, claim, where, work.claims[claim])
         for claim, cause in work.refuted.items():
             work.claims.setdefault(claim, cause)
-            self._open_record(claim, work.k)
         for claim, cause in work.claims.items():
-            if claim in self._records:
-                self._close(work, claim, cause)
-        for row, cause in work.changes.supports.items():
-            claim = graph.s_claim[row]
-            if work.changes.subjects.setdefault(claim, cause) == cause:
-                self._log_change(work.k, claim)
+            self._close(work, claim, cause)
+        for row, cause in changes.supports.items():
+            changes.subjects.setdefault(graph.s_claim[row], cause)
+        for claim in changes.subjects:
+            if graph.c_pos[claim] <= work.earlier:
+                self.changed_claim.append(claim)
+                self.changed_at.append(work.k)
 
     def _spread(self, work: _Settling, claim: int, where: Intervals, cause: int) -> None:
         """Marks what a change of held touches next: derived supports, refutations, rivals."""
@@ -704,33 +683,31 @@ class Belief:
 
     def _close(self, work: _Settling, claim: int, cause: int) -> None:
         """Completes the record of a claim in this commit, and reports it where it changed."""
-        ks, values = self._records[claim]
-        now = values[-1]
+        now = self._now(claim)
         record = now._replace(contested=self._contested_now(claim, now.held))
-        if claim in work.ownership:
+        if claim in work.sourced:
             record = record._replace(corroborated=self._corroborated_now(claim))
-        before = values[-2] if ks[-1] == work.k and len(ks) > 1 else now
+        if claim not in self._records:
+            if record == now:
+                return
+            self._records[claim] = ([0], [now])
         if record != now:
             self._set_record(claim, record, work.k)
-        elif ks[-1] == work.k and record == before:
+        ks, values = self._records[claim]
+        if ks[-1] != work.k:
+            return
+        if record == values[-2]:
             ks.pop()
             values.pop()
-        if record != before:
-            work.changes.claims[claim] = cause
-            work.changes.subjects.setdefault(claim, cause)
-            self._log_change(work.k, claim)
-
-    def _log_change(self, k: int, claim: int) -> None:
-        self.changed_claim.append(claim)
-        self.changed_at.append(k)
+            return
+        work.changes.claims[claim] = cause
+        work.changes.subjects.setdefault(claim, cause)
 
     def _contested_now(self, claim: int, held: Intervals) -> Intervals:
         if not held:
             return EMPTY
         graph = self.graph
-        against = [
-            self._basis_now(row) for row in graph.supports_of(claim) if graph.s_refutes[row]
-        ]
+        against = [self._basis_now(row) for row in graph.supports_of(claim) if graph.s_refutes[row]]
         for policy in graph.contradictions.get(claim, ()):
             counts = self.extent_now(entity(POLICY, policy))
             against += [

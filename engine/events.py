@@ -129,8 +129,10 @@ def _json_container(value: object, depth: int) -> object:
         return {_text(key): _json_nested(item, depth) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_json_nested(item, depth) for item in value]
-    _refuse(f"holds a {type(value).__name__}; a value is null, true, false, a number, text, "
-            "a list or an object with text keys")
+    _refuse(
+        f"holds a {type(value).__name__}; a value is null, true, false, a number, text, "
+        "a list or an object with text keys"
+    )
 
 
 def _json_nested(value: object, depth: int) -> object:
@@ -516,7 +518,9 @@ _HEAD: Final[dict[str, tuple[str, ...]]] = {
     "policy": ("contradicts", "verified"),
 }
 _DEFAULTS: Final = {
-    name: {field: info.default for field, info in cls.model_fields.items() if not info.is_required()}
+    name: {
+        field: info.default for field, info in cls.model_fields.items() if not info.is_required()
+    }
     for name, cls in CLASSES.items()
 }
 _SOURCED: Final = ("claim", "support", "correction")
@@ -639,7 +643,9 @@ def equality_key(value: object) -> str:
     if isinstance(value, float):
         return f"{int(value):x}" if value.is_integer() else repr(value)
     if isinstance(value, Mapping):
-        inner = (f"{json.dumps(k, ensure_ascii=False)}:{equality_key(value[k])}" for k in sorted(value))
+        inner = (
+            f"{json.dumps(k, ensure_ascii=False)}:{equality_key(value[k])}" for k in sorted(value)
+        )
         return "{" + ",".join(inner) + "}"
     assert isinstance(value, list | tuple), f"{value!r} is no JSON value"
     return "[" + ",".join(equality_key(item) for item in value) + "]"

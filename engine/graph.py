@@ -144,6 +144,7 @@ class Graph:
         self.single_valued: dict[int, dict[int, list[int]]] = {}  # predicate → workspace → rows
         self.contradictions: dict[int, list[int]] = {}  # claim → policy rows
         self.p_claims: dict[int, tuple[int, ...]] = {}
+        self.p_predicate: dict[int, int] = {}
 
     # -- commits and positions
 
@@ -464,6 +465,7 @@ class Graph:
     def _link_policy(self, event: ev.Policy, row: int) -> None:
         if event.single_valued is not None:
             predicate = self.names.code(event.single_valued)
+            self.p_predicate[row] = predicate
             by_workspace = self.single_valued.setdefault(predicate, {})
             by_workspace.setdefault(self.p_ws[row], []).append(row)
         elif event.contradicts:

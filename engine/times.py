@@ -56,9 +56,7 @@ _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
-_ACCEPTED = (
-    "give an aware datetime, a date, or ISO text such as 2024-03-01 or 2024-03-01T09:00:00Z"
-)
+_ACCEPTED = "give an aware datetime, a date, or ISO text such as 2024-03-01 or 2024-03-01T09:00:00Z"
 
 
 def instant(value: object, name: str = "time") -> Instant:
@@ -97,9 +95,7 @@ def _shown(value: str) -> str:
 
 def _from_datetime(value: datetime, name: str) -> Instant:
     if value.utcoffset() is None:
-        raise InvalidTime(
-            f"{name} is {value.isoformat()}, which has no time zone; {_ACCEPTED}"
-        )
+        raise InvalidTime(f"{name} is {value.isoformat()}, which has no time zone; {_ACCEPTED}")
     micros = (value - EPOCH) // MICROSECOND
     if not FIRST <= micros <= LAST:
         raise InvalidTime(f"{name} is {value.isoformat()}, outside the years 1 to 9999 in UTC")

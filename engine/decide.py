@@ -1,0 +1,459 @@
+"""Whether events may be appended: references, repeats, portions, rings, sources, expectations.
+
+Pure: takes the belief at the head and the events of one commit, and says what is new, what is a
+repeat, and what is wrong with the rest. A commit is judged whole; every event of it may name any
+other, except that a withdrawal must come after a withdrawal that it takes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heapify, heappop, heappush
+
+from doxa.engine import events as ev
+from doxa.engine.belief import Belief
+from doxa.engine.errors import (
+    CorrectionRing,
+    DoxaError,
+    DuplicateId,
+    InvalidEvent,
+    InvalidTime,
+    RevisionConflict,
+    UnknownTarget,
+)
+from doxa.engine.graph import (
+    ARTEFACT,
+    CLAIM,
+    CORRECTION,
+    KINDS,
+    NONE,
+    SOURCE,
+    WITHDRAWAL,
+    entity,
+)
+from doxa.engine.times import (
+    ALL,
+    EMPTY,
+    Intervals,
+    intersect,
+    shown,
+    subtract,
+    union,
+    union_all,
+)
+
+__all__ = ["Judged", "expect", "judge"]
+
+Stored = Callable[[int], ev.Event]
+# What an id means: ("log", entity) or ("commit", index of the event).
+Meaning = tuple[str, int]
+
+
+@dataclass
+class Judged:
+    """The events of one commit: those to append, those already there, and what is wrong."""
+
+    new: list[ev.Event] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)  # indexes
+    problems: dict[int, DoxaError] = field(default_factory=dict)  # by index
+
+
+def expect(belief: Belief, events: Iterable[ev.Event], expected: int, upto: int) -> None:
+    """Raises `RevisionConflict` where a workspace of the events has moved past ``expected``."""
+    graph = belief.graph
+    for workspace in sorted({event.workspace for event in events}):
+        code = graph.names.find(workspace)
+        actual = graph.revision(code, upto) if code != NONE else 0
+        if actual > expected:
+            raise RevisionConflict(
+                f"workspace {workspace!r} is at revision {actual}, not at {expected} as expected; "
+                "read again and repeat the append"
+            )
+
+
+def judge(belief: Belief, events: Sequence[ev.Event], stored: Stored) -> Judged:
+    """Judges one commit against the belief at the head.
+
+    ``stored`` reads the event at a log position. Problems name what is wrong with each event by
+    its index; `CorrectionRing` and a withdrawn source are looked for once all references resolve.
+    """
+    return _Judge(belief, events, stored).run()
+
+
+class _Judge:
+    def __init__(self, belief: Belief, events: Sequence[ev.Event], stored: Stored) -> None:
+        self.belief, self.graph, self.stored = belief, belief.graph, stored
+        self.events = list(events)
+        self.result = Judged()
+        self.ids: dict[ev.Ref, int] = {}
+        self.fresh: list[int] = []
+
+    def run(self) -> Judged:
+        for index, event in enumerate(self.events):
+            first = self.ids.setdefault(ev.Ref(event.workspace, event.id), index)
+            if first != index:
+                self._attempt(index, partial(self._same, self.events[first], index))
+        for index in sorted(self.ids.values()):
+            self._attempt(index, partial(self._resolve, index))
+        if not self.result.problems:
+            overlay = _Overlay(self)
+            for index in self.fresh:
+                self._attempt(index, partial(self._sourced, overlay, index))
+            for index in self.fresh:
+                self._attempt(index, partial(self._ringless, overlay, index))
+        self.result.new = [self.events[i] for i in self.fresh if i not in self.result.problems]
+        return self.result
+
+    def _attempt(self, index: int, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except DoxaError as error:
+            self.result.problems.setdefault(index, error)
+
+    # -- repeats
+
+    def _same(self, one: ev.Event, index: int) -> None:
+        other = self.events[index]
+        if isinstance(other, ev.Correction):
+            other = self.events[index] = self._with_portion(other)
+        if not ev.same_content(one, other):
+            raise DuplicateId(
+                f"the id {other.id!r} is taken in workspace {other.workspace!r}, by a {one.TYPE} "
+                "with other content; give this event another id, or correct the one there"
+            )
+        self.result.repeated.append(index)
+
+    # -- references
+
+    def _resolve(self, index: int) -> None:
+        event = self.events[index]
+        known = self.graph.find(event.workspace, event.id)
+        if isinstance(event, ev.Correction):
+            self._claim(event, event.corrects, "corrects")
+            if event.by is not None:
+                self._claim(event, event.by, "by")
+            event = self.events[index] = self._with_portion(event)
+        if known != NONE:
+            position = self.graph.position_of(known)
+            self._same(self.stored(position), index)
+            return
+        self._targets(event, index)
+        self.fresh.append(index)
+
+    def _targets(self, event: ev.Event, index: int) -> None:
+        if isinstance(event, ev.Support):
+            self._claim(event, event.claim, "claim")
+        if isinstance(event, ev.Claim | ev.Support):
+            for ref in event.because:
+                self._claim(event, ref, "because")
+        elif isinstance(event, ev.Withdrawal):
+            self._withdrawable(event, index)
+        elif isinstance(event, ev.Citation | ev.Summary):
+            self._dependencies(event)
+        elif isinstance(event, ev.Policy):
+            for ref in event.contradicts:
+                self._claim(event, ref, "contradicts")
+            if event.verified is not None:
+                self._claim(event, event.verified, "verified")
+
+    def _meaning(self, event: ev.Event, ref: str | ev.Ref, role: str) -> Meaning:
+        key = event.key(ref)
+        found = self.graph.find(*key)
+        if found != NONE:
+            return "log", found
+        here = self.ids.get(key)
+        if here is None and key.id.endswith(ev.CARRIED):
+            here = self.ids.get(ev.Ref(key.workspace, key.id[: -len(ev.CARRIED)]))
+            if here is not None:
+                claim = self.events[here]
+                if not isinstance(claim, ev.Claim) or not (claim.source or claim.because):
+                    here = None
+        if here is None:
+            raise UnknownTarget(
+                f"{event.TYPE} {event.id!r}: {role} names {key.id!r}, which is not in workspace "
+                f"{key.workspace!r} of this ledger; record it first, or in the same commit"
+            )
+        return "commit", here
+
+    def _kind(self, meaning: Meaning, ref: str | ev.Ref) -> str:
+        where, number = meaning
+        id = ref.id if isinstance(ref, ev.Ref) else ref
+        if where == "log":
+            kind = number & 7
+            if kind == ARTEFACT:
+                return "summary" if self.graph.a_summary[number >> 3] else "citation"
+            return KINDS[kind]
+        return "support" if id.endswith(ev.CARRIED) else self.events[number].TYPE
+
+    def _named(
+        self, event: ev.Event, ref: str | ev.Ref, role: str, kinds: Sequence[str]
+    ) -> Meaning:
+        meaning = self._meaning(event, ref, role)
+        kind = self._kind(meaning, ref)
+        if kind not in kinds:
+            id = ref.id if isinstance(ref, ev.Ref) else ref
+            raise InvalidEvent(
+                f"{event.TYPE} {event.id!r}: {role} names {id!r}, a {kind}; "
+                f"it takes a {' or '.join(kinds)}"
+            )
+        return meaning
+
+    def _claim(self, event: ev.Event, ref: str | ev.Ref, role: str) -> Meaning:
+        return self._named(event, ref, role, ("claim",))
+
+    def _withdrawable(self, event: ev.Withdrawal, index: int) -> None:
+        if event.target is not None:
+            where, number = self._meaning(event, event.target, "target")
+            if where == "commit" and number > index and self.events[number].TYPE == "withdrawal":
+                raise InvalidEvent(
+                    f"withdrawal {event.id!r} takes back the withdrawal {event.target!r}, which "
+                    "comes after it; put it after"
+                )
+            return
+        assert event.source is not None
+        if not self._source_known(event.workspace, event.source):
+            raise UnknownTarget(
+                f"withdrawal {event.id!r}: nothing in workspace {event.workspace!r} names the "
+                f"source {event.source!r}; look for it with stats or claims, it may be in another "
+                "workspace or spelled otherwise"
+            )
+
+    def _source_known(self, workspace: str, name: str) -> bool:
+        code = self.graph.names.find(name)
+        rows = self.graph.sources_named.get(code, ()) if code != NONE else ()
+        texts = self.graph.names.texts
+        if any(workspace in ("", texts[self.graph.r_ws[row]]) for row in rows):
+            return True
+        for event in self.events:
+            source = getattr(event, "source", None)
+            if (
+                isinstance(source, ev.SourceRef)
+                and source.id == name
+                and workspace in ("", event.workspace)
+            ):
+                return True
+        return False
+
+    def _dependencies(self, event: ev.Citation | ev.Summary) -> None:
+        for ref in event.facts:
+            self._claim(event, ref, "facts")
+        for ref in event.supports:
+            self._named(event, ref, "supports", ("support",))
+        for ref in event.citations:
+            self._named(event, ref, "citations", ("citation",))
+        for name in event.sources:
+            if not self._source_known(event.workspace, name):
+                raise UnknownTarget(
+                    f"{event.TYPE} {event.id!r}: nothing in workspace {event.workspace!r} names "
+                    f"the source {name!r}"
+                )
+
+    # -- portions
+
+    def _own(self, event: ev.Event, ref: str) -> Intervals:
+        where, number = self._meaning(event, ref, "corrects")
+        if where == "log":
+            return self.graph.base(number)
+        claim = self.events[number]
+        assert isinstance(claim, ev.Claim)
+        return claim.valid
+
+    def _with_portion(self, event: ev.Correction) -> ev.Correction:
+        """A correction with the bounds that were left out: the replacement's interval cut to the
+        target's, or the target's whole interval where nothing replaces it."""
+        if event.valid_from is not None and event.valid_to is not None:
+            return event
+        own = self._own(event, event.corrects)
+        default = own if event.by is None else intersect(own, self._own(event, event.by))
+        if not default:
+            replacement = self._own(event, event.by or "")
+            raise InvalidTime(
+                f"correction {event.id!r}: {event.by!r} applies from {shown(replacement[0])} to "
+                f"{shown(replacement[1])}, which {event.corrects!r} (from {shown(own[0])} to "
+                f"{shown(own[1])}) does not; give valid_from and valid_to of what is corrected"
+            )
+        start = default[0] if event.valid_from is None else event.valid_from
+        end = default[1] if event.valid_to is None else event.valid_to
+        if start >= end:
+            raise InvalidTime(
+                f"correction {event.id!r}: the portion from {shown(start)} to {shown(end)} is "
+                "empty or inverted once the default bound is filled in; give both bounds"
+            )
+        return event.model_copy(update={"valid_from": start, "valid_to": end})
+
+    # -- sources with nothing left
+
+    def _sourced(self, overlay: _Overlay, index: int) -> None:
+        event = self.events[index]
+        if not isinstance(event, ev.Claim | ev.Support | ev.Correction) or event.source is None:
+            return
+        left = overlay.source(event.workspace, event.source.id)
+        if left != ALL and not intersect(left, event.valid):
+            raise UnknownTarget(
+                f"{event.TYPE} {event.id!r}: the source {event.source.id!r} has been withdrawn "
+                f"for all of {shown(event.valid[0])} to {shown(event.valid[1])}; withdraw that "
+                "withdrawal first, or name another source"
+            )
+
+    # -- rings of corrections
+
+    def _ringless(self, overlay: _Overlay, index: int) -> None:
+        event = self.events[index]
+        if not isinstance(event, ev.Correction) or event.by is None:
+            return
+        start = self._meaning(event, event.by, "by")
+        goal = self._meaning(event, event.corrects, "corrects")
+        path = overlay.path(start, goal, overlay.correction(index))
+        if path is not None:
+            members = " by ".join([event.corrects, *path])
+            raise CorrectionRing(
+                f"correction {event.id!r} would close a ring, in which nothing stands: {members}; "
+                "to go back, withdraw the earlier correction or claim anew"
+            )
+
+
+class _Overlay:
+    """Extents as they will be once the commit is in: what its withdrawals change at the head."""
+
+    def __init__(self, judged: _Judge) -> None:
+        self.judged, self.belief, self.graph = judged, judged.belief, judged.graph
+        self.taken: dict[Meaning, list[int]] = {}  # target → indexes of new withdrawals
+        self.sources_taken: dict[ev.Ref, list[int]] = {}
+        self.corrections: dict[Meaning, list[int]] = {}  # claim → indexes of new corrections
+        self.extents: dict[Meaning, Intervals] = {}
+        for index in judged.fresh:
+            event = judged.events[index]
+            if isinstance(event, ev.Correction):
+                claim = judged._meaning(event, event.corrects, "corrects")
+                self.corrections.setdefault(claim, []).append(index)
+            elif isinstance(event, ev.Withdrawal) and event.target is not None:
+                self.taken.setdefault(self._target(event), []).append(index)
+            elif isinstance(event, ev.Withdrawal):
+                assert event.source is not None
+                key = ev.Ref(event.workspace, event.source)
+                self.sources_taken.setdefault(key, []).append(index)
+        self._settle()
+
+    def _target(self, event: ev.Withdrawal) -> Meaning:
+        assert event.target is not None
+        where, number = self.judged._meaning(event, event.target, "target")
+        if where == "commit" and event.target.endswith(ev.CARRIED):
+            return "carried", number
+        return where, number
+
+    def _settle(self) -> None:
+        """The extents of all withdrawals that this commit makes or reaches, newest first."""
+        graph = self.graph
+        heap = [
+            (-graph.position - 1 - index, ("commit", index))
+            for index in self.judged.fresh
+            if isinstance(self.judged.events[index], ev.Withdrawal)
+        ]
+        heapify(heap)
+        seen: set[Meaning] = set()
+        while heap:
+            _, meaning = heappop(heap)
+            if meaning in seen:
+                continue
+            seen.add(meaning)
+            where, number = meaning
+            if where == "commit":
+                event = self.judged.events[number]
+                assert isinstance(event, ev.Withdrawal)
+                target = None if event.target is None else self._target(event)
+                base = event.valid
+            else:
+                target = "log", graph.w_target[number >> 3]
+                base = graph.base(number)
+            self.extents[meaning] = subtract(base, self._taken_back(meaning))
+            if target is not None and target[0] == "log" and target[1] & 7 == WITHDRAWAL:
+                heappush(heap, (-graph.w_pos[target[1] >> 3], target))
+
+    def _withdrawal(self, row: int) -> Intervals:
+        number = entity(WITHDRAWAL, row)
+        found = self.extents.get(("log", number))
+        return self.belief.extent_now(number) if found is None else found
+
+    def _taken_back(self, meaning: Meaning) -> Intervals:
+        old = self.graph.withdrawals_of.get(meaning[1], ()) if meaning[0] == "log" else ()
+        return union_all(
+            [
+                *(self._withdrawal(row) for row in old),
+                *(self.extents["commit", index] for index in self.taken.get(meaning, ())),
+            ]
+        )
+
+    def source(self, workspace: str, name: str) -> Intervals:
+        """Where a source will count, for an event of that workspace."""
+        left = ALL
+        for place in {workspace, ""}:
+            key = ev.Ref(place, name)
+            row = self.graph.find_source(place, name)
+            old = () if row == NONE else self.graph.withdrawals_of.get(entity(SOURCE, row), ())
+            gone = [
+                *(self._withdrawal(w) for w in old),
+                *(self.extents["commit", i] for i in self.sources_taken.get(key, ())),
+            ]
+            left = subtract(left, union_all(gone))
+        return left
+
+    def correction(self, index: int) -> Intervals:
+        """Where a correction of this commit will count."""
+        event = self.judged.events[index]
+        assert isinstance(event, ev.Correction)
+        extent = subtract(event.valid, self._taken_back(("commit", index)))
+        if event.source is not None:
+            extent = intersect(extent, self.source(event.workspace, event.source.id))
+        return extent
+
+    def _old_correction(self, row: int) -> Intervals:
+        number = entity(CORRECTION, row)
+        if not self.extents:
+            return self.belief.extent_now(number)
+        extent = subtract(self.graph.base(number), self._taken_back(("log", number)))
+        source = self.graph.k_source[row]
+        if source != NONE:
+            texts = self.graph.names.texts
+            workspace = texts[self.graph.k_ws[row]]
+            extent = intersect(extent, self.source(workspace, texts[self.graph.r_name[source]]))
+        return extent
+
+    def _onward(self, claim: Meaning) -> Iterable[tuple[Meaning, str, Intervals]]:
+        """The claims that replace a claim, each with its id and where."""
+        graph = self.graph
+        if claim[0] == "log":
+            for row in graph.corrections_of.get(claim[1] >> 3, ()):
+                by = graph.k_by[row]
+                if by != NONE:
+                    yield ("log", entity(CLAIM, by)), graph.c_id[by], self._old_correction(row)
+        for index in self.corrections.get(claim, ()):
+            event = self.judged.events[index]
+            assert isinstance(event, ev.Correction)
+            if event.by is not None:
+                by_meaning = self.judged._meaning(event, event.by, "by")
+                yield by_meaning, event.by, self.correction(index)
+
+    def path(self, start: Meaning, goal: Meaning, where: Intervals) -> list[str] | None:
+        """Ids from ``start`` to ``goal`` along corrections that share an instant of ``where``."""
+        name = self._id(start)
+        visited: dict[Meaning, Intervals] = {start: where}
+        stack: list[tuple[Meaning, Intervals, tuple[str, ...]]] = [(start, where, (name,))]
+        while stack:
+            claim, here, path = stack.pop()
+            for onward, id, extent in self._onward(claim):
+                shared = intersect(here, extent)
+                if not shared:
+                    continue
+                if onward == goal:
+                    return [*path, id]
+                fresh = subtract(shared, visited.get(onward, EMPTY))
+                if fresh:
+                    visited[onward] = union(visited.get(onward, EMPTY), fresh)
+                    stack.append((onward, fresh, (*path[-8:], id)))
+        return None
+
+    def _id(self, claim: Meaning) -> str:
+        where, number = claim
+        return self.judged.events[number].id if where == "commit" else self.graph.id_of(number)
