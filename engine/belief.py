@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 from doxa.engine import events as ev
@@ -308,7 +309,8 @@ class Belief:
             return EMPTY
         return (graph.c_from[claim], graph.c_to[claim])
 
-    def _now(self, claim: int) -> Record:
+    def record_now(self, claim: int) -> Record:
+        """The record of a claim at the head."""
         versions = self._records.get(claim)
         return versions[1][-1] if versions is not None else Record(held=self._plain_held(claim))
 
@@ -390,7 +392,7 @@ class Belief:
         graph = self.graph
         for claim, found in enumerate(graph.c_predicate):
             if found == predicate:
-                self._note_rival(claim, self._now(claim).held)
+                self._note_rival(claim, self.record_now(claim).held)
                 if workspace in (self._shared, graph.c_ws[claim]):
                     work.refuted.setdefault(claim, cause)
 
@@ -519,7 +521,7 @@ class Belief:
     def _settle_claim(self, work: _Settling, number: int, cause: int) -> None:
         claim = number >> 3
         self._open_record(work, claim, cause)
-        old = self._now(claim)
+        old = self.record_now(claim)
         withdrawn = self._taken_back(number)
         superseded = union_all(
             self.extent_now(entity(CORRECTION, row))
@@ -562,7 +564,7 @@ class Belief:
 
     def _set_held(self, work: _Settling, claim: int, held: Intervals) -> None:
         self._open_record(work, claim, work.claims[claim])
-        now = self._now(claim)
+        now = self.record_now(claim)
         work.before.setdefault(claim, now.held)
         self._set_record(claim, now._replace(held=held), work.k)
 
@@ -573,7 +575,7 @@ class Belief:
         queue = deque(work.shrunk.items())
         while queue:
             claim, where = queue.popleft()
-            now = self._now(claim)
+            now = self.record_now(claim)
             lost = intersect(now.held, where)
             if not lost:
                 continue
@@ -595,7 +597,7 @@ class Belief:
         for premise in self.graph.s_because.get(support, ()):
             if not basis:
                 return EMPTY
-            basis = intersect(basis, self._now(premise).held)
+            basis = intersect(basis, self.record_now(premise).held)
         return basis
 
     def _refill(self, work: _Settling, affected: dict[int, None]) -> None:
@@ -608,7 +610,7 @@ class Belief:
             waiting.discard(claim)
             if graph.c_kind[claim] == self._hypothesis:
                 continue
-            now = self._now(claim)
+            now = self.record_now(claim)
             bases = union_all(
                 self._basis_now(row) for row in graph.supports_of(claim) if not graph.s_refutes[row]
             )
@@ -631,7 +633,7 @@ class Belief:
         graph, changes = self.graph, work.changes
         moved: dict[int, Intervals] = {}
         for claim, before in work.before.items():
-            now = self._now(claim).held
+            now = self.record_now(claim).held
             if now != before:
                 moved[claim] = union(subtract(before, now), subtract(now, before))
         for claim, where in moved.items():
@@ -659,7 +661,7 @@ class Belief:
             for other in graph.p_claims[policy]:
                 work.refuted.setdefault(other, cause)
         if graph.c_predicate[claim] in graph.single_valued:
-            for other, held in self._note_rival(claim, self._now(claim).held).items():
+            for other, held in self._note_rival(claim, self.record_now(claim).held).items():
                 if held[0] < where[-1] and where[0] < held[-1]:
                     work.refuted.setdefault(other, cause)
 
@@ -683,7 +685,7 @@ class Belief:
 
     def _close(self, work: _Settling, claim: int, cause: int) -> None:
         """Completes the record of a claim in this commit, and reports it where it changed."""
-        now = self._now(claim)
+        now = self.record_now(claim)
         record = now._replace(contested=self._contested_now(claim, now.held))
         if claim in work.sourced:
             record = record._replace(corroborated=self._corroborated_now(claim))
@@ -711,7 +713,7 @@ class Belief:
         for policy in graph.contradictions.get(claim, ()):
             counts = self.extent_now(entity(POLICY, policy))
             against += [
-                intersect(counts, self._now(other).held)
+                intersect(counts, self.record_now(other).held)
                 for other in graph.p_claims[policy]
                 if other != claim
             ]
@@ -746,7 +748,7 @@ class Belief:
             return EMPTY
         bounds = sorted({bound for extent, _ in sourced for bound in extent})
         found: list[Intervals] = []
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in pairwise(bounds):
             rows = [row for extent, row in sourced if covers(extent, low)]
             if self._distinct_origins(rows) > 1:
                 found.append((low, high))

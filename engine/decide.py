@@ -244,7 +244,7 @@ class _Judge:
         for ref in event.citations:
             self._named(event, ref, "citations", ("citation",))
         for name in event.sources:
-            if not self._source_known(event.workspace, name):
+            if not any(self._source_known(place, name) for place in (event.workspace, "")):
                 raise UnknownTarget(
                     f"{event.TYPE} {event.id!r}: nothing in workspace {event.workspace!r} names "
                     f"the source {name!r}"

@@ -184,7 +184,7 @@ class _Model(BaseModel):
 
 
 class SourceRef(_Model):
-    """Where evidence comes from. ``origin`` defaults to the source's id when origins are counted."""
+    """Where evidence comes from. ``origin`` defaults to the source's id where origins count."""
 
     id: Name
     locator: Text | None = None
@@ -322,7 +322,8 @@ class Correction(Event):
 
     @property
     def valid(self) -> times.Intervals:
-        assert self.valid_from is not None and self.valid_to is not None, "portion not resolved"
+        assert self.valid_from is not None, "portion not resolved"
+        assert self.valid_to is not None, "portion not resolved"
         return (self.valid_from, self.valid_to)
 
 

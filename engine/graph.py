@@ -131,6 +131,7 @@ class Graph:
 
         self.a_id: list[str] = []
         self.a_pos, self.a_ws = _column(), _column()
+        self._artefacts: dict[int, array[int]] = {}  # workspace → positions
         self.a_at = _column()  # the valid time of a snapshot; else when it was recorded
         self.a_summary, self.a_snapshot = bytearray(), bytearray()
         self.a_facts: list[tuple[int, ...]] = []  # claim rows
@@ -169,6 +170,14 @@ class Graph:
             return 0
         i = bisect_right(lasts, upto)
         return lasts[i - 1] if i else 0
+
+    def claims_upto(self, position: int) -> int:
+        """How many claims were recorded up to a position."""
+        return bisect_right(self.c_pos, position)
+
+    def artefacts_upto(self, workspace: int, position: int) -> int:
+        """How many artefacts of a workspace were registered up to a position."""
+        return bisect_right(self._artefacts.get(workspace, ()), position)
 
     # -- looking up
 
@@ -340,6 +349,7 @@ class Graph:
         row = len(self.a_id)
         self.a_id.append(event.id)
         self.a_pos.append(position)
+        self._artefacts.setdefault(ws, _column()).append(position)
         self.a_ws.append(ws)
         self.a_at.append(at)
         self.a_summary.append(event.TYPE == "summary")

@@ -165,7 +165,7 @@ def union(a: Intervals, b: Intervals) -> Intervals:
     """The instants in either set. O(n + m)."""
     if not a or b == ALL:
         return b
-    if not b or a == ALL or a == b:
+    if not b or a in (ALL, b):
         return a
     return _sweep(a, b, lambda x, y: x or y)
 
@@ -174,7 +174,7 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     """The instants in both sets. O(n + m)."""
     if not a or not b:
         return EMPTY
-    if a == ALL or a == b:
+    if a in (ALL, b):
         return b
     if b == ALL:
         return a
@@ -218,10 +218,7 @@ def _sweep(a: Intervals, b: Intervals, keep: Callable[[bool, bool], bool]) -> In
     i = j = 0
     inside = False
     while i < len(a) or j < len(b):
-        if j >= len(b) or (i < len(a) and a[i] <= b[j]):
-            at = a[i]
-        else:
-            at = b[j]
+        at = a[i] if j >= len(b) or (i < len(a) and a[i] <= b[j]) else b[j]
         while i < len(a) and a[i] == at:
             i += 1
         while j < len(b) and b[j] == at:

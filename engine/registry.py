@@ -1,0 +1,326 @@
+"""Summaries and citations: what they declare, whether they are eligible, and what reaches them.
+
+Eligibility is a pure function of the belief at (valid_at, known_at). Beside it stands an inverted
+index from each thing declared to the artefacts that declare it, so that a commit that reaches three
+of a hundred thousand artefacts looks at three.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from doxa.engine.belief import Belief, Changes, Standing
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, entity
+from doxa.engine.times import NEG, POS, Instant, covers
+from doxa.engine.view import Payload, TruthView
+
+__all__ = ["Judgement", "Reason", "Registry"]
+
+
+class Reason(StrEnum):
+    """Why something may not be served; of several, the first in this order."""
+
+    MISSING_ANNOTATION = "missing_annotation"
+    INVALID_ANNOTATION = "invalid_annotation"
+    WRONG_WORKSPACE = "wrong_workspace"
+    MISSING_FACT = "missing_fact"
+    MISSING_SUPPORT = "missing_support"
+    UNKNOWN_ARTIFACT = "unknown_artifact"
+    CONTENT_MISMATCH = "content_mismatch"
+    SNAPSHOT_MISMATCH = "snapshot_mismatch"
+    INVALID_CITATION = "invalid_citation"
+    NOT_YET_REGISTERED = "not_yet_registered"
+    WITHDRAWN = "withdrawn"
+    REDACTED = "redacted"
+    ARCHIVED = "archived"
+    CONFLICT_INCOMPLETE = "conflict_incomplete"
+    BEYOND_TOP_K = "beyond_top_k"
+    BUDGET_EXCEEDED = "budget_exceeded"
+
+
+class Judgement(NamedTuple):
+    """Whether one thing may be served at a view, and if not, why and because of what.
+
+    ``about`` is the id of the fact, support, source or citation that is missing; ``standing`` that
+    of a missing fact.
+    """
+
+    id: str
+    eligible: bool
+    reason: Reason | None = None
+    about: str | None = None
+    standing: Standing | None = None
+
+    def __str__(self) -> str:
+        if self.eligible:
+            return f"{self.id}: eligible"
+        about = f" {self.about}" if self.about is not None else ""
+        standing = f" ({self.standing})" if self.standing is not None else ""
+        return f"{self.id}: {self.reason}{about}{standing}"
+
+
+class Registry:
+    """The artefacts of one log; `take` the changes of each commit, in order."""
+
+    def __init__(self, belief: Belief, payload: Payload) -> None:
+        self.belief, self.graph, self.payload = belief, belief.graph, payload
+        self._dependants: dict[int, list[int]] = {}  # entity → artefact rows
+        self._by_subject: dict[int, list[int]] = {}  # subject → snapshots bound to it
+        self._by_workspace: dict[int, list[int]] = {}  # workspace → snapshots of the whole of it
+        self.reached_at: list[int] = []  # commits, parallel to reached_row
+        self.reached_row: list[int] = []
+        self._reached: dict[int, list[tuple[int, int]]] = {}  # artefact → (commit, cause)
+        self._marks: dict[int, list[int]] = {}  # artefact → instants at which it may flip
+        self._marked: dict[int, list[int]] = {}  # instant → artefacts
+        self._instants: list[int] = []  # of _marked, sorted on demand
+        self._unsorted = False
+        self._next: list[tuple[int, int]] = []  # (first mark after its own instant, artefact)
+        self._last: list[tuple[int, int]] = []  # (last mark up to its own instant, artefact)
+        self._spans_unsorted = False
+        self._bound: dict[int, str] = {}  # snapshot → the fingerprint that it is bound to
+        self._fingerprints: OrderedDict[tuple[int, Instant, int], str] = OrderedDict()
+
+    # ------------------------------------------------------------ eligibility
+
+    def judge(self, row: int, v: Instant, k: int) -> Judgement:
+        """The eligibility of an artefact at (v, k); O(what it declares)."""
+        graph, belief = self.graph, self.belief
+        id = graph.a_id[row]
+        for claim in graph.a_facts[row]:
+            if not belief.held(claim, v, k):
+                standing = belief.standing(claim, v, k)
+                return Judgement(id, False, Reason.MISSING_FACT, graph.c_id[claim], standing)
+        for support in graph.a_supports[row]:
+            if not belief.live(support, v, k):
+                about = graph.id_of(entity(SUPPORT, support))
+                return Judgement(id, False, Reason.MISSING_SUPPORT, about)
+        for source in graph.a_sources[row]:
+            if not belief.source_live(source, v, k):
+                about = graph.id_of(entity(SOURCE, source))
+                return Judgement(id, False, Reason.MISSING_SUPPORT, about)
+        if graph.a_pos[row] <= k and graph.a_snapshot[row] and self._moved(row, v, k):
+            return Judgement(id, False, Reason.SNAPSHOT_MISMATCH)
+        for citation in graph.a_citations[row]:
+            if not self.eligible(citation, v, k):
+                return Judgement(id, False, Reason.INVALID_CITATION, graph.a_id[citation])
+        if graph.a_pos[row] > k:
+            return Judgement(id, False, Reason.NOT_YET_REGISTERED)
+        if not covers(belief.extent(entity(ARTEFACT, row), k), v):
+            return Judgement(id, False, Reason.WITHDRAWN)
+        return Judgement(id, True)
+
+    def eligible(self, row: int, v: Instant, k: int) -> bool:
+        """Whether an artefact may be served at (v, k)."""
+        return self.judge(row, v, k).eligible
+
+    def at_registration(self, row: int) -> tuple[Instant, int]:
+        """The coordinates of an artefact's own registration."""
+        return self.graph.a_at[row], self.graph.commit_of(self.graph.a_pos[row])
+
+    def _moved(self, row: int, v: Instant, k: int) -> bool:
+        bound = self._bound.get(row)
+        if bound is None:
+            bound = self._bound[row] = self._selection(row, *self.at_registration(row))
+        return bound != self._selection(row, v, k)
+
+    def _selection(self, row: int, v: Instant, k: int) -> str:
+        graph = self.graph
+        workspace = graph.a_ws[row]
+        subjects = graph.a_subjects.get(row)
+        if subjects is not None:
+            view = self._view(workspace, v, k)
+            return view.fingerprint_of(graph.names.texts[code] for code in subjects)
+        key = workspace, v, k
+        found = self._fingerprints.get(key)
+        if found is None:
+            found = self._fingerprints[key] = self._view(workspace, v, k).fingerprint
+            if len(self._fingerprints) > 64:
+                self._fingerprints.popitem(last=False)
+        return found
+
+    def _view(self, workspace: int, v: Instant, k: int) -> TruthView:
+        name = self.graph.names.texts[workspace]
+        return TruthView(self.belief, self.payload, valid_at=v, revision=k, workspace=name)
+
+    def in_sight(self, view: TruthView) -> Iterator[int]:
+        """The artefacts of a view's workspaces, registered by it, in log order."""
+        graph = self.graph
+        for row in range(bisect_right(graph.a_pos, view.k)):
+            if graph.a_ws[row] in view.workspaces:
+                yield row
+
+    # ------------------------------------------------------------ keeping the index
+
+    def take(self, changes: Changes) -> None:
+        """Notes which artefacts one commit reaches, and registers its new ones."""
+        reached: dict[int, int] = {}
+        for kind, causes in (
+            (CLAIM, changes.claims),
+            (SUPPORT, changes.supports),
+            (SOURCE, changes.sources),
+        ):
+            for row, cause in causes.items():
+                for artefact in self._dependants.get(entity(kind, row), ()):
+                    reached.setdefault(artefact, cause)
+                    self._mark_all(artefact, self._bounds(entity(kind, row)))
+        for artefact, cause in changes.artefacts.items():
+            reached.setdefault(artefact, cause)
+            self._mark_all(artefact, self._bounds(entity(ARTEFACT, artefact)))
+        if self._by_subject or self._by_workspace:
+            self._reach_snapshots(changes, reached)
+        self._follow_citations(reached)
+        for artefact, cause in reached.items():
+            self.reached_row.append(artefact)
+            self._reached.setdefault(artefact, []).append((changes.position, cause))
+            self.reached_at.append(changes.position)
+        for artefact in changes.registered:
+            self._register(artefact)
+
+    def _reach_snapshots(self, changes: Changes, reached: dict[int, int]) -> None:
+        graph = self.graph
+        shared = graph.names.find("")
+        for claim, cause in changes.subjects.items():
+            place = graph.c_ws[claim]
+            for artefact in self._by_subject.get(graph.c_subject[claim], ()):
+                if place in (shared, graph.a_ws[artefact]):
+                    reached.setdefault(artefact, cause)
+                    self._mark_all(artefact, self._claim_bounds(claim))
+            for workspace, rows in self._by_workspace.items():
+                if place in (shared, workspace):
+                    for artefact in rows:
+                        reached.setdefault(artefact, cause)
+
+    def _follow_citations(self, reached: dict[int, int]) -> None:
+        for citation, cause in list(reached.items()):
+            for summary in self._dependants.get(entity(ARTEFACT, citation), ()):
+                reached.setdefault(summary, cause)
+                self._mark_all(summary, self._marks.get(citation, ()))
+
+    def _register(self, row: int) -> None:
+        graph = self.graph
+        named = [
+            *(entity(CLAIM, claim) for claim in graph.a_facts[row]),
+            *(entity(SUPPORT, support) for support in graph.a_supports[row]),
+            *(entity(SOURCE, source) for source in graph.a_sources[row]),
+            *(entity(ARTEFACT, citation) for citation in graph.a_citations[row]),
+        ]
+        for number in named:
+            self._dependants.setdefault(number, []).append(row)
+            if number & 7 == SUPPORT:
+                for premise in graph.s_because.get(number >> 3, ()):
+                    self._mark_all(row, self._bounds(entity(CLAIM, premise)))
+            self._mark_all(row, self._bounds(number))
+        self._mark_all(row, self._bounds(entity(ARTEFACT, row)))
+        if graph.a_snapshot[row]:
+            subjects = graph.a_subjects.get(row)
+            if subjects is None:
+                self._by_workspace.setdefault(graph.a_ws[row], []).append(row)
+            for subject in subjects or ():
+                self._by_subject.setdefault(subject, []).append(row)
+                for claim in graph.claims_about(subject, None):
+                    self._mark_all(row, self._claim_bounds(claim))
+        own = graph.a_at[row]
+        marks = self._marks.get(row, ())
+        self._next.append((min((m for m in marks if m > own), default=POS), row))
+        self._last.append((max((m for m in marks if m <= own), default=NEG), row))
+        self._spans_unsorted = True
+
+    def _bounds(self, number: int) -> Iterable[int]:
+        """The instants at which a thing that is declared may change, at the newest knowledge."""
+        kind, row = number & 7, number >> 3
+        if kind == CLAIM:
+            return self.belief.record_now(row).held
+        if kind == SUPPORT:
+            own = self.belief.extent_now(number)
+            premises = self.graph.s_because.get(row, ())
+            return [*own, *(b for c in premises for b in self.belief.record_now(c).held)]
+        if kind == SOURCE:
+            return self.belief.source_extent_now(row)
+        return [*self.belief.extent_now(number), *self._marks.get(row, ())]
+
+    def _claim_bounds(self, claim: int) -> Iterable[int]:
+        record = self.belief.record_now(claim)
+        bounds = {self.graph.c_from[claim], self.graph.c_to[claim]}
+        bounds.update(*record)
+        for support in self.graph.supports_of(claim):
+            bounds.update(self._bounds(entity(SUPPORT, support)))
+        return bounds
+
+    def _mark_all(self, artefact: int, instants: Iterable[int]) -> None:
+        marks = self._marks.setdefault(artefact, [])
+        for at in list(instants):
+            if at not in (NEG, POS) and at not in marks:
+                marks.append(at)
+                rows = self._marked.get(at)
+                if rows is None:
+                    self._marked[at] = [artefact]
+                    self._instants.append(at)
+                    self._unsorted = True
+                else:
+                    rows.append(artefact)
+
+    # ------------------------------------------------------------ what may have flipped
+
+    def reaches(self, artefact: int, after: int, upto: int) -> list[tuple[int, int]]:
+        """The commits in (after, upto] that reached an artefact, each with the causing event."""
+        return [r for r in self._reached.get(artefact, ()) if after < r[0] <= upto]
+
+    def marks(self, artefact: int, low: Instant, high: Instant) -> list[Instant]:
+        """The instants in (low, high] at which an artefact may flip with no event, ascending."""
+        graph = self.graph
+        marks: Iterable[int] = self._marks.get(artefact, ())
+        if graph.a_snapshot[artefact] and artefact not in graph.a_subjects:
+            marks = {b for claim in range(len(graph.c_pos)) for b in self._claim_bounds(claim)}
+        return sorted(at for at in marks if low < at <= high)
+
+    def reached_between(self, after: int, upto: int) -> set[int]:
+        """The artefacts that commits in (after, upto] reached."""
+        low, high = bisect_right(self.reached_at, after), bisect_right(self.reached_at, upto)
+        return set(self.reached_row[low:high])
+
+    def marked_between(self, low: Instant, high: Instant) -> set[int]:
+        """The artefacts that may flip at an instant in (low, high]."""
+        if low == high:
+            return set()
+        if self._unsorted:
+            self._instants.sort()
+            self._unsorted = False
+        first, last = bisect_right(self._instants, low), bisect_right(self._instants, high)
+        found = {row for at in self._instants[first:last] for row in self._marked[at]}
+        return found.union(*self._by_workspace.values())
+
+    def registered_between(self, after: int, upto: int) -> range:
+        """The artefacts registered in (after, upto]."""
+        pos = self.graph.a_pos
+        return range(bisect_right(pos, after), bisect_right(pos, upto))
+
+    def flipped_since_registration(self, v: Instant, upto: int) -> set[int]:
+        """The artefacts whose state at (v, upto) may differ from that at their registration."""
+        if self._spans_unsorted:
+            self._next.sort()
+            self._last.sort()
+            self._spans_unsorted = False
+        found = self.reached_between(0, upto)
+        found.update(row for _, row in self._next[: bisect_right(self._next, (v, POS))])
+        found.update(row for _, row in self._last[bisect_right(self._last, (v, POS)) :])
+        return found.union(*self._by_workspace.values())
+
+    def find(self, view: TruthView, id: str) -> tuple[int, Reason | None]:
+        """The row of an artefact as a view may name it, or NONE and why not."""
+        found = view.graph.find(view.workspace, id)
+        if (found == NONE or found & 7 != ARTEFACT) and view.shared:
+            found = view.graph.find("", id)
+        if found == NONE or found & 7 != ARTEFACT:
+            places = [known.get(id, NONE) for known in list(view.graph.ids.values())]
+            elsewhere = any(
+                n != NONE and n & 7 == ARTEFACT and self.graph.a_pos[n >> 3] <= view.horizon
+                for n in places
+            )
+            return NONE, Reason.WRONG_WORKSPACE if elsewhere else Reason.UNKNOWN_ARTIFACT
+        if self.graph.a_pos[found >> 3] > view.horizon:
+            return NONE, Reason.UNKNOWN_ARTIFACT
+        return found >> 3, None

@@ -1,0 +1,557 @@
+"""A truth view: what is believed at one (valid_at, known_at), captured once and never changing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from doxa.engine import events as ev
+from doxa.engine import times
+from doxa.engine.belief import HELD, Belief, Standing
+from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
+from doxa.engine.graph import CLAIM, KINDS, NONE, SUPPORT, entity
+
+__all__ = ["Change", "ClaimItem", "Diff", "SupportItem", "TruthView", "iso_or_none"]
+
+Payload = Callable[[int], ev.Event]
+Id = str | ev.Ref | Mapping[str, str]
+
+
+def _moment(micros: int) -> datetime | None:
+    return None if micros in (times.NEG, times.POS) else times.moment(micros)
+
+
+def iso_or_none(at: datetime | None) -> str | None:
+    """ISO text in UTC, or ``None`` for an open end."""
+    return None if at is None else times.iso(times.instant(at))
+
+
+def _own_copy(value: object) -> Any:
+    """A JSON value that its receiver may change without changing what is believed."""
+    if isinstance(value, dict):
+        return {key: _own_copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_own_copy(item) for item in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SupportItem:
+    """One support of a claim, as it counts at a view."""
+
+    id: str
+    stance: str
+    live: bool
+    source: str | None
+    origin: str | None
+    observed_at: datetime | None
+    because: tuple[str, ...]
+    recorded_at: datetime
+    position: int
+
+
+class ClaimItem:
+    """One claim at a view: ``id``, ``subject``, ``predicate``, ``object``, ``standing``, times."""
+
+    __slots__ = ("_row", "_view", "standing")
+
+    def __init__(self, view: TruthView, row: int, standing: Standing) -> None:
+        self._view, self._row = view, row
+        self.standing = standing
+
+    def _name(self, column: Sequence[int]) -> str:
+        return self._view.graph.names.texts[column[self._row]]
+
+    @property
+    def id(self) -> str:
+        return self._view.graph.c_id[self._row]
+
+    @property
+    def workspace(self) -> str:
+        return self._name(self._view.graph.c_ws)
+
+    @property
+    def subject(self) -> str:
+        return self._name(self._view.graph.c_subject)
+
+    @property
+    def predicate(self) -> str:
+        return self._name(self._view.graph.c_predicate)
+
+    @property
+    def perspective(self) -> str:
+        return self._name(self._view.graph.c_perspective)
+
+    @property
+    def kind(self) -> str:
+        return self._name(self._view.graph.c_kind)
+
+    @property
+    def object(self) -> Any:
+        return _own_copy(self._view.graph.c_object[self._row])
+
+    @property
+    def text(self) -> str | None:
+        """The claim in words, where it was given."""
+        event = self._view.payload(self.position)
+        assert isinstance(event, ev.Claim)
+        return event.text
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """The start that was stated; ``None`` is an open start."""
+        return _moment(self._view.graph.c_from[self._row])
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """The exclusive end that was stated; ``None`` is an open end."""
+        return _moment(self._view.graph.c_to[self._row])
+
+    @property
+    def position(self) -> int:
+        return self._view.graph.c_pos[self._row]
+
+    @property
+    def recorded_at(self) -> datetime:
+        return times.moment(self._view.graph.recorded_of(self.position))
+
+    @property
+    def held(self) -> bool:
+        return self.standing in HELD
+
+    @property
+    def supports(self) -> list[SupportItem]:
+        """All supports recorded by the view, live or not, in log order."""
+        return self._view.supports(self.id, workspace=self.workspace)
+
+    @property
+    def origins(self) -> list[str]:
+        """The distinct origins of the live source supports."""
+        return self._view.belief.origins(self._row, self._view.v, self._view.k)
+
+    @property
+    def successors(self) -> list[str]:
+        """Ids of what replaced the claim here, held ones first."""
+        return self._view.successors(self.id, workspace=self.workspace)
+
+    @property
+    def observed_at(self) -> datetime:
+        """When the claim was last observed: the latest ``observed_at`` of a live support that
+        states one, else when the latest live support (or the claim itself) was recorded."""
+        return times.moment(self._view.observed(self._row))
+
+    @property
+    def row(self) -> int:
+        """The claim's row in the belief."""
+        return self._row
+
+    def as_dict(self) -> dict[str, Any]:
+        """The claim as a JSON object; times are ISO text."""
+        return {
+            "id": self.id,
+            "workspace": self.workspace,
+            "subject": self.subject,
+            "predicate": self.predicate,
+            "object": self.object,
+            "standing": str(self.standing),
+            "kind": self.kind,
+            "perspective": self.perspective,
+            "valid_from": iso_or_none(self.valid_from),
+            "valid_to": iso_or_none(self.valid_to),
+            "recorded_at": times.iso(times.instant(self.recorded_at)),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"ClaimItem({self.id!r}, {self.subject!r}, {self.predicate!r}, {self.object!r}, "
+            f"{str(self.standing)!r})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One claim whose standing differs between two views."""
+
+    id: str
+    workspace: str
+    subject: str
+    predicate: str
+    object: Any
+    before: Standing
+    after: Standing
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What differs between an earlier and a later view, claim by claim in log order."""
+
+    changes: tuple[Change, ...]
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return "no claim stands otherwise"
+        return "\n".join(
+            f"{c.id}: {c.subject} {c.predicate} {json.dumps(c.object, ensure_ascii=False)}: "
+            f"{c.before} → {c.after}"
+            for c in self.changes
+        )
+
+
+class TruthView:
+    """What may be believed at (``valid_at``, ``known_at``) in a workspace; immutable.
+
+    ``revision`` is the last log position that it may know. A view without ``known_at`` is *live*:
+    it goes stale when what it sees moves, and keeps its answers all the same.
+    """
+
+    def __init__(
+        self,
+        belief: Belief,
+        payload: Payload,
+        *,
+        valid_at: int,
+        revision: int,
+        workspace: str = "",
+        shared: bool = True,
+        perspective: str | None = None,
+        live: bool = True,
+        horizon: int | None = None,
+    ) -> None:
+        self.belief, self.graph, self._read = belief, belief.graph, payload
+        self.v, self.k = valid_at, revision
+        self.workspace, self.shared, self.perspective = workspace, shared, perspective
+        self.live = live
+        self.horizon = revision if horizon is None else horizon
+
+    # -- coordinates
+
+    @property
+    def valid_at(self) -> datetime:
+        """When it applied in the world."""
+        return times.moment(self.v)
+
+    @property
+    def known_at(self) -> datetime | None:
+        """When the last thing that the view may know was recorded; ``None`` in an empty ledger."""
+        return times.moment(self.graph.recorded_of(self.k)) if self.k else None
+
+    @property
+    def revision(self) -> int:
+        """The last log position that the view may know."""
+        return self.k
+
+    @cached_property
+    def workspaces(self) -> frozenset[int]:
+        """The codes of the workspaces in sight."""
+        names = {self.workspace, ""} if self.shared else {self.workspace}
+        return frozenset(self.graph.names.find(name) for name in names) - {NONE}
+
+    def seen_revision(self, upto: int) -> int:
+        """The last position up to ``upto`` of a commit that touched what the view sees."""
+        return max((self.graph.revision(ws, upto) for ws in self.workspaces), default=0)
+
+    def __repr__(self) -> str:
+        place = f", workspace={self.workspace!r}" if self.workspace else ""
+        return (
+            f"TruthView(valid_at={times.iso(self.v)!r}, revision={self.k}"
+            f"{place}{', live' if self.live else ''})"
+        )
+
+    # -- finding
+
+    def find(self, id: Id, workspace: str | None = None) -> int:
+        """The entity that an id means here, or NONE: in the view's workspace first, then in the
+        shared one; a `Ref`, or ``{"workspace": …, "id": …}``, means exactly one."""
+        if isinstance(id, Mapping):
+            id = ev.Ref(id["workspace"], id["id"])
+        if isinstance(id, ev.Ref):
+            workspace, id = id.workspace, id.id
+        if not isinstance(id, str):
+            raise InvalidEvent(f"{id!r} is no id; ids are text, as claim returned them")
+        if workspace is not None:
+            places: tuple[str, ...] = (workspace,)
+        else:
+            places = (self.workspace, "") if self.shared else (self.workspace,)
+        for place in dict.fromkeys(places):
+            found = self.graph.find(place, id)
+            if found != NONE and self.graph.position_of(found) <= self.k:
+                return found
+        return NONE
+
+    def _claim_row(self, id: Id, workspace: str | None = None) -> int:
+        found = self.find(id, workspace)
+        if found == NONE:
+            return NONE
+        if found & 7 != CLAIM:
+            raise InvalidEvent(f"{id!r} is a {KINDS[found & 7]}; standing is a claim's")
+        return found >> 3
+
+    def in_sight(self, row: int) -> bool:
+        """Whether a claim row is in the view's workspaces and perspective, and known."""
+        graph = self.graph
+        return (
+            graph.c_pos[row] <= self.k
+            and graph.c_ws[row] in self.workspaces
+            and (
+                self.perspective is None
+                or graph.names.texts[graph.c_perspective[row]] == self.perspective
+            )
+        )
+
+    def payload(self, position: int) -> ev.Event:
+        """The event at a log position."""
+        return self._read(position)
+
+    # -- asking
+
+    def standing(self, id: Id, *, workspace: str | None = None) -> Standing:
+        """The standing of a claim; ``not_yet_known`` where nothing of that id was recorded by now.
+
+        Raises `InvalidEvent` where the id is another kind of event's.
+        """
+        row = self._claim_row(id, workspace)
+        if row == NONE:
+            return Standing.NOT_YET_KNOWN
+        return self.belief.standing(row, self.v, self.k)
+
+    def _rows(self, subject: str | None, predicate: str | None) -> Iterator[int]:
+        graph = self.graph
+        if subject is None:
+            code = None if predicate is None else graph.names.find(predicate)
+            for row in range(len(graph.c_pos)):
+                if graph.c_pos[row] > self.k:
+                    return
+                if code is None or graph.c_predicate[row] == code:
+                    yield row
+            return
+        subject_code = graph.names.find(subject)
+        predicate_code = None if predicate is None else graph.names.find(predicate)
+        if NONE not in (subject_code, predicate_code):
+            yield from reversed(list(graph.claims_about(subject_code, predicate_code)))
+
+    def claims(
+        self,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        standing: Standing | str | Iterable[Standing | str] | None = None,
+        kind: str | None = None,
+    ) -> list[ClaimItem]:
+        """The claims in sight, in log order; held ones only, or those of the given standings.
+
+        ``standing="any"`` gives all that are known. O(claims about the subject), or O(claims).
+        """
+        wanted = _standings(standing)
+        found = []
+        for row in self._rows(subject, predicate):
+            if not self.in_sight(row):
+                continue
+            stands = self.belief.standing(row, self.v, self.k)
+            if stands in wanted:
+                item = ClaimItem(self, row, stands)
+                if kind is None or item.kind == kind:
+                    found.append(item)
+        return found
+
+    def claim(self, id: Id, *, workspace: str | None = None) -> ClaimItem:
+        """One claim by id, whatever its standing. Raises `NotHeld` where it is not known here."""
+        row = self._claim_row(id, workspace)
+        if row == NONE:
+            raise NotHeld(f"claim {id!r} is not known at revision {self.k}")
+        return ClaimItem(self, row, self.belief.standing(row, self.v, self.k))
+
+    def _held_about(self, subject: str, predicate: str) -> list[tuple[int, Standing]]:
+        """Rows and standings of what is held, newest first. The hot path of `value`."""
+        graph, v, k = self.graph, self.v, self.k
+        subject_code, predicate_code = graph.names.find(subject), graph.names.find(predicate)
+        found: list[tuple[int, Standing]] = []
+        if NONE in (subject_code, predicate_code):
+            return found
+        starts, ends, standing = graph.c_from, graph.c_to, self.belief.standing
+        for row in graph.claims_about(subject_code, predicate_code):
+            if starts[row] <= v < ends[row] and self.in_sight(row):
+                stands = standing(row, v, k)
+                if stands in HELD:
+                    found.append((row, stands))
+        return found
+
+    def values(self, subject: str, predicate: str) -> tuple[Any, ...]:
+        """The distinct objects held, by value, in the order in which they were first recorded."""
+        objects = self.graph.c_object
+        distinct: dict[str, Any] = {}
+        for row, _ in reversed(self._held_about(subject, predicate)):
+            distinct.setdefault(ev.equality_key(objects[row]), objects[row])
+        return tuple(_own_copy(item) for item in distinct.values())
+
+    def value(self, subject: str, predicate: str) -> Any:
+        """The one object held.
+
+        Raises `NotHeld` where there is none, `SeveralHeld` where there are several distinct ones,
+        `Contested` wherever a held one is contested, even alone.
+        """
+        held = self._held_about(subject, predicate)
+        if not held:
+            raise NotHeld(
+                f"nothing is held about {subject!r} {predicate!r} at valid_at {times.iso(self.v)}, "
+                f'revision {self.k}; claims(subject=…, standing="any") shows what is known'
+            )
+        contested = [row for row, stands in held if stands is Standing.CONTESTED]
+        objects = self.graph.c_object
+        first = objects[held[0][0]]
+        if contested or len(held) > 1:
+            self._refuse_several(subject, predicate, [row for row, _ in held], contested)
+        return _own_copy(first) if isinstance(first, dict | list) else first
+
+    def _refuse_several(
+        self, subject: str, predicate: str, held: list[int], contested: list[int]
+    ) -> None:
+        graph = self.graph
+        ids = ", ".join(repr(graph.c_id[row]) for row in reversed(held[:5]))
+        if contested:
+            raise Contested(
+                f"{subject!r} {predicate!r} is contested at valid_at {times.iso(self.v)}: "
+                f"{ids}; values gives all, why says by what"
+            )
+        if len({ev.equality_key(graph.c_object[row]) for row in held}) > 1:
+            raise SeveralHeld(
+                f"several values of {subject!r} {predicate!r} are held at valid_at "
+                f"{times.iso(self.v)}: {ids}; ask for values"
+            )
+
+    # -- evidence
+
+    def supports(self, id: Id, *, workspace: str | None = None) -> list[SupportItem]:
+        """All supports of a claim recorded by the view, live or not, in log order."""
+        row = self._claim_row(id, workspace)
+        if row == NONE:
+            return []
+        graph = self.graph
+        return [self._support(s) for s in graph.supports_of(row) if graph.s_pos[s] <= self.k]
+
+    def _support(self, row: int) -> SupportItem:
+        graph = self.graph
+        source = graph.s_source[row]
+        texts = graph.names.texts
+        return SupportItem(
+            id=graph.id_of(entity(SUPPORT, row)),
+            stance="refutes" if graph.s_refutes[row] else "supports",
+            live=self.belief.live(row, self.v, self.k),
+            source=None if source == NONE else texts[graph.r_name[source]],
+            origin=None if source == NONE else texts[graph.s_origin[row]],
+            observed_at=_moment(graph.s_observed[row]),
+            because=tuple(graph.c_id[c] for c in graph.s_because.get(row, ())),
+            recorded_at=times.moment(graph.recorded_of(graph.s_pos[row])),
+            position=graph.s_pos[row],
+        )
+
+    def observed(self, row: int) -> int:
+        """When a claim was last observed, in microseconds; see `ClaimItem.observed_at`."""
+        graph = self.graph
+        live = [s for s in self.belief.live_supports(row, self.v, self.k) if not graph.s_refutes[s]]
+        stated = [at for s in live if (at := graph.s_observed[s]) != times.NEG]
+        if stated:
+            return max(stated)
+        return graph.recorded_of(max((graph.s_pos[s] for s in live), default=graph.c_pos[row]))
+
+    def successors(self, id: Id, *, workspace: str | None = None) -> list[str]:
+        """Ids of the claims at the end of the live corrections of a claim, held ones first."""
+        row = self._claim_row(id, workspace)
+        if row == NONE:
+            return []
+        return [self.graph.c_id[c] for c in self.belief.successors(row, self.v, self.k)]
+
+    # -- comparing
+
+    def entries(self, subjects: Iterable[str] | None = None) -> list[tuple[str, ...]]:
+        """What a fingerprint covers: (workspace, id, standing, live supports…) of each claim held
+        or hypothesised in sight, or in a selection of subjects, sorted."""
+        graph, belief, v, k = self.graph, self.belief, self.v, self.k
+        if subjects is None:
+            rows: Iterable[int] = self._rows(None, None)
+        else:
+            rows = [row for name in set(subjects) for row in self._rows(name, None)]
+        found = []
+        for row in rows:
+            if not (graph.c_from[row] <= v < graph.c_to[row] and self.in_sight(row)):
+                continue
+            standing = belief.standing(row, v, k)
+            if standing in HELD or standing is Standing.HYPOTHESIS:
+                live = sorted(
+                    graph.id_of(entity(SUPPORT, s)) for s in belief.live_supports(row, v, k)
+                )
+                found.append(
+                    (graph.names.texts[graph.c_ws[row]], graph.c_id[row], str(standing), *live)
+                )
+        return sorted(found)
+
+    def fingerprint_of(self, subjects: Iterable[str]) -> str:
+        """The fingerprint of a selection of subjects."""
+        return _digest(self.entries(subjects))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest over the claims held or hypothesised here, with their standings and live
+        supports: equal truth, equal fingerprint, whatever the route. BLAKE2b, 32 hex digits;
+        O(claims), once."""
+        return _digest(self.entries())
+
+    def diff(self, other: TruthView) -> Diff:
+        """The claims that stand otherwise here than at ``other``: before there, after here.
+
+        Costs what changed where both views have one valid_at; else O(claims).
+        """
+        if other.belief is not self.belief:
+            raise CallerError("the two views are of different ledgers, or one was reopened")
+        low, high = sorted((self.k, other.k))
+        if self.v == other.v and self.workspaces == other.workspaces:
+            rows: Iterable[int] = sorted(self.belief.changed_between(low, high))
+        else:
+            rows = range(self.graph.claims_upto(high))
+        changes = []
+        for row in rows:
+            before, after = other.standing_in_sight(row), self.standing_in_sight(row)
+            if before is not after:
+                item = ClaimItem(self, row, after)
+                changes.append(
+                    Change(
+                        item.id, item.workspace, item.subject, item.predicate, item.object,
+                        before, after,
+                    )
+                )  # fmt: skip
+        return Diff(tuple(changes))
+
+    def standing_in_sight(self, row: int) -> Standing:
+        """The standing of a claim row; ``not_yet_known`` where it is out of the view's sight."""
+        if not self.in_sight(row):
+            return Standing.NOT_YET_KNOWN
+        return self.belief.standing(row, self.v, self.k)
+
+
+def _standings(
+    standing: Standing | str | Iterable[Standing | str] | None,
+) -> frozenset[Standing]:
+    if standing is None:
+        return HELD
+    if standing == "any":
+        return frozenset(Standing)
+    wanted = [standing] if isinstance(standing, str) else list(standing)
+    try:
+        return frozenset(Standing(item) for item in wanted)
+    except ValueError as error:
+        raise CallerError(f"{error}; the standings are {', '.join(Standing)}, or any") from None
+
+
+def _digest(entries: list[tuple[str, ...]]) -> str:
+    text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
+    return blake2b(text.encode(), digest_size=16).hexdigest()
