@@ -21,12 +21,14 @@ def check_chain(path: str | Path) -> list[str]:
 
     ``path`` is the ledger's folder or its ``log.sqlite``. Reads one consistent state. O(bytes).
     """
+    problems: list[str] = []
     try:
         with closing(connect(path)) as connection:
             connection.execute("BEGIN")
-            return list(_problems(connection))
+            problems.extend(_problems(connection))
     except (sqlite3.Error, TypeError, ValueError) as error:  # damage may change types too
-        return [f"{path} can't be read as a log: {error}"]
+        problems.append(f"{path} can't be read as a log: {error}")
+    return problems
 
 
 def _problems(connection: sqlite3.Connection) -> Iterator[str]:

@@ -1,10 +1,10 @@
-"""The oracle against answers worked out by hand: belief, standings, values, fingerprints."""
+"""The oracle's beliefs against answers worked out by hand: extents, what is held, standings."""
 
 from __future__ import annotations
 
 import pytest
 
-from doxa.oracle import Contested, NotHeld, Several, Truth
+from doxa.oracle import Truth
 from tests.oracle_rows import Rows, shared
 
 TENS = list(range(0, 100, 10))
@@ -422,99 +422,3 @@ def test_the_first_standing_that_applies_is_given(rows: Rows) -> None:
     rows.erase("a")
     assert rows.standing("a", 0) == "redacted"
     assert rows.standing("a", 0, known_at=0) == "not_yet_known"
-
-
-# ---------------------------------------------------------------- values and sight
-
-
-def test_values_are_distinct_and_the_first_recorded_comes_first(rows: Rows) -> None:
-    rows.claim("a", 2, source="x")
-    rows.claim("b", {"n": [1, None]}, source="x")
-    rows.claim("c", 2.0, source="x")
-    rows.claim("d", {"n": [1.0, None]}, source="x")
-    rows.claim("e", True, source="x")
-    rows.claim("f", 1, source="x")
-    assert rows.truth(0).values("s", "p") == [2, {"n": [1, None]}, True, 1]
-
-
-def test_value_gives_the_one_object_or_says_why_not(rows: Rows) -> None:
-    with pytest.raises(NotHeld):
-        rows.truth(0).value("s", "p")
-    rows.claim("a", "red", source="x")
-    rows.claim("b", "red", source="x")
-    assert rows.truth(0).value("s", "p") == "red"
-    rows.support("r", "b", source="y", refutes=True, span=(0, 50))
-    with pytest.raises(Contested):
-        rows.truth(0).value("s", "p")
-    rows.claim("c", "blue", source="x")
-    with pytest.raises(Several) as raised:
-        rows.truth(50).value("s", "p")
-    assert raised.type is Several
-
-
-def test_a_view_sees_its_workspace_and_the_shared_one() -> None:
-    rows = Rows("w")
-    rows.claim("a", "own", source="x")
-    rows.claim("a", "common", source="x", workspace="")
-    rows.claim("b", "common too", source="x", workspace="")
-    rows.claim("c", "foreign", source="x", workspace="other")
-    assert rows.truth(0).values("s", "p") == ["own", "common", "common too"]
-    assert rows.truth(0, shared=False).values("s", "p") == ["own"]
-    assert rows.truth(0, workspace="").values("s", "p") == ["common", "common too"]
-    assert rows.standing("b", 0) == "reported"
-    assert rows.standing("b", 0, shared=False) == rows.standing("c", 0) == "not_yet_known"
-
-
-def test_an_id_means_the_own_workspaces_claim_once_that_is_known() -> None:
-    rows = Rows("w")
-    rows.claim("a", workspace="", source="x")
-    rows.claim("a")
-    assert rows.standing("a", 0, known_at=1) == "reported"
-    assert rows.standing("a", 0, known_at=2) == "unsupported"
-
-
-def test_a_perspective_narrows_what_is_listed(rows: Rows) -> None:
-    rows.claim("a", 1, source="x", perspective="ann")
-    rows.claim("b", 2, source="x", perspective="bob")
-    assert rows.truth(0).values("s", "p") == [1, 2]
-    assert rows.truth(0, perspective="bob").values("s", "p") == [2]
-    assert rows.truth(0, perspective="bob").held() == {("", "b")}
-    assert [entry.id for entry in rows.truth(0, perspective="bob").entries()] == ["b"]
-
-
-# ---------------------------------------------------------------- fingerprints
-
-
-def test_entries_are_the_held_and_hypothesised_with_their_live_supports(rows: Rows) -> None:
-    rows.claim("b", 1, source="x")
-    rows.support("s", "b", source="y", refutes=True)
-    rows.support("gone", "b", source="z", span=(50, 60))
-    rows.claim("a", 1, kind="hypothesis", subject="t")
-    rows.claim("c", 1, subject="t")
-    rows.claim("d", 1, span=(50, 60), source="x", subject="t")
-    assert rows.truth(0).entries() == (
-        ("", "a", "hypothesis", ()),
-        ("", "b", "contested", ("b/support", "s")),
-    )
-    assert [entry.id for entry in rows.truth(0).entries(["s"])] == ["b"]
-    assert rows.truth(0).entries([]) == ()
-
-
-def test_withdraw_and_restore_brings_the_fingerprint_back(rows: Rows) -> None:
-    rows.claim("a", source="x")
-    rows.claim("b", because=["a"])
-    before = rows.truth(0).entries()
-    rows.withdraw("w", "a")
-    assert rows.truth(0).entries() == ()
-    rows.withdraw("w2", "w")
-    assert rows.truth(0).entries() == before
-    rows.claim("c", source="x")
-    assert rows.truth(0).entries() != before
-    assert rows.truth(0, 2).entries() == before
-
-
-def test_time_passing_a_boundary_changes_the_fingerprint_with_no_event(rows: Rows) -> None:
-    rows.claim("a", source="x")
-    rows.support("s", "a", source="x", span=(20, 30))
-    entries = [rows.truth(at).entries() for at in (19, 20, 29, 30)]
-    assert entries[0] == entries[3] != entries[1] == entries[2]
