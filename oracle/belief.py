@@ -120,7 +120,7 @@ def _held(claims: dict[Key, Claim], supports: list[Support]) -> set[Key]:
                 still_waiting.append(support)
         if len(still_waiting) == len(waiting):
             return held
-        waiting = still_waiting
+        waiting = still_waiting[::-1]  # the other way round, for conclusions older than premises
 
 
 def _rivals(log: Log, held: dict[Key, Claim], withdrawn: set[Key], known_at: int) -> set[Key]:

@@ -65,17 +65,15 @@ def _problems(connection: sqlite3.Connection) -> Iterator[str]:
         else:
             made = blake2b(data, key=salt, digest_size=32).digest()
             if commitment is not None and commitment != made:
-                yield f"position {position} has a commitment that is not its data's"
+                yield f"position {position} has a commitment, and not its data's"
             commitment = made
         header = f"{position}\x1f{recorded_at}\x1f{kind}\x1f{tags}\x1f".encode() + head
         expected_link = blake2b(chain + (commitment or b"") + header, digest_size=32).digest()
         if stored != expected_link:
             yield f"position {position} breaks the chain: it is not what was written"
         last, last_at, chain = position, recorded_at, stored  # so that one break is told once
-    heads = connection.execute("SELECT position, recorded_at, chain FROM head").fetchall()
-    if len(heads) > 1:
-        yield f"there are {len(heads)} heads"
-    head_row = heads[0] if heads else (0, None, START)
+    head_row = connection.execute("SELECT position, recorded_at, chain FROM head").fetchone()
+    head_row = head_row or (0, None, START)
     if head_row[0] != last:
         yield f"the head is at position {head_row[0]}, but the log ends at {last}"
     elif last and head_row[1:] != (last_at, chain):

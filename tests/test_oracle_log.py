@@ -42,6 +42,18 @@ def test_what_the_oracle_has_no_reading_of_is_refused() -> None:
         read("claim", {"v": 2, "id": "a"})
     with pytest.raises(Unreadable, match="'rumour'"):
         read("rumour", {"v": 1, "id": "a"})
+    for head, complaint in ((b"{", "is not JSON"), (b"[]", "is not a JSON object")):
+        with pytest.raises(Unreadable, match=f"position 1 {complaint}"):
+            Log.from_rows([(1, 1, "claim", head, b"{}")])
+
+
+def test_an_id_stands_for_one_event_in_its_workspace(rows: Rows) -> None:
+    rows.claim("a", source="x")
+    rows.claim("a", workspace="w")
+    assert list(rows.log().claims) == [("", "a"), ("w", "a")]
+    rows.withdraw("a", "a")
+    with pytest.raises(Unreadable, match="twice"):
+        rows.log()
 
 
 def test_a_sound_chain_has_no_problems_also_where_content_is_erased(
@@ -71,6 +83,7 @@ def test_a_sound_chain_has_no_problems_also_where_content_is_erased(
         ("UPDATE log SET data = NULL WHERE position = 2", "its salt is there"),
         ("UPDATE log SET data = NULL, salt = NULL WHERE position = 2", "commitment is gone too"),
         ("UPDATE log SET salt = NULL WHERE position = 2", "position 2 has no salt"),
+        ("UPDATE log SET commitment = zeroblob(32) WHERE position = 2", "not its data's"),
         ("PRAGMA user_version = 7", "user_version is 7, not 1"),
         ("UPDATE log SET data = 'text' WHERE position = 2", "can't be read as a log"),
         ("DROP TABLE head", "can't be read as a log"),

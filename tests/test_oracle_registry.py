@@ -137,6 +137,23 @@ def test_a_snapshot_is_bound_at_its_own_revision_and_by_default_at_its_own_time(
     assert rows.truth(1001).eligible("n") == (False, "snapshot_mismatch")
 
 
+def test_only_a_citation_can_be_cited(rows: Rows) -> None:
+    rows.claim("a", source="x")
+    rows.summarize("inner", ["a"])
+    rows.summarize("outer", citations=["inner"])
+    assert rows.truth(0).eligible("outer") == (False, "invalid_citation")
+
+
+def test_an_own_text_that_is_not_registered_yet_leaves_the_shared_one_in_sight() -> None:
+    rows = Rows("w")
+    rows.claim("a", source="x", workspace="")
+    rows.summarize("n", ["a"], workspace="")
+    rows.summarize("n", ["nothing"])
+    assert rows.truth(0, 2).eligible("n") == (True, None)
+    assert rows.truth(0, 3).eligible("n") == (False, "missing_fact")
+    assert rows.truth(0, 3).eligible("n", "") == (True, None)
+
+
 # ---------------------------------------------------------------- reconciling
 
 
@@ -212,3 +229,15 @@ def test_a_view_that_knows_less_than_since_takes_the_knowledge_back(rows: Rows) 
     result = reconcile(rows.truth(0, 1), rows.truth(0, 2))
     assert result.invalidated["", "n"].reason == "not_yet_registered"
     assert result.invalidated["", "n"].causes == {Cause(positions=(2,))}
+
+
+def test_reconciling_covers_what_is_in_sight() -> None:
+    rows = Rows("w")
+    rows.claim("a", source="x", workspace="")
+    rows.summarize("common", ["a"], workspace="")
+    rows.summarize("own", [shared("a")])
+    rows.summarize("foreign", [shared("a")], workspace="other")
+    rows.withdraw("w", "a", workspace="")
+    before = rows.truth(0, 4)
+    assert set(reconcile(rows.truth(0), before).invalidated) == {("", "common"), ("w", "own")}
+    assert set(reconcile(rows.truth(0, shared=False), before).invalidated) == {("w", "own")}

@@ -26,6 +26,14 @@ def test_values_are_distinct_and_the_first_recorded_comes_first(rows: Rows) -> N
     assert rows.truth(0).values("s", "p") == [2, {"n": [1, None]}, True, 1]
 
 
+def test_an_erased_claim_is_listed_without_content(rows: Rows) -> None:
+    rows.claim("a", "red", source="x")
+    rows.claim("b", because=["a"], subject="t")
+    rows.erase("a")
+    assert rows.truth(0).values("s", "p") == []
+    assert rows.truth(0).standings() == {("", "a"): "redacted", ("", "b"): "reported"}
+
+
 def test_value_gives_the_one_object_or_says_why_not(rows: Rows) -> None:
     with pytest.raises(NotHeld):
         rows.truth(0).value("s", "p")
