@@ -1,9 +1,4 @@
-"""A log file on disk: creating it, connecting to it, the lock beside it, and what can go wrong.
-
-Every commit and every checkpoint runs under one lock file, ``log.sqlite.lock``. It serves waiting
-processes in turn, which SQLite's own lock does not, and lets no commit run during a checkpoint,
-which the WAL-reset bug of SQLite before 3.51.3 would need to do harm.
-"""
+"""A log file on disk: creating it, telling what it is, connecting to it, and what can go wrong."""
 
 from __future__ import annotations
 
@@ -13,9 +8,9 @@ import secrets
 import sqlite3
 import sys
 import threading
-import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from doxa.engine.errors import (
     CallerError,
@@ -27,23 +22,18 @@ from doxa.engine.errors import (
 )
 from doxa.engine.log import NO_LINK
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
-
 __all__ = [
     "APPLICATION_ID",
     "FORMAT",
-    "LockFile",
+    "Readers",
     "Wal",
     "abandon",
+    "closed",
     "connect",
     "create",
     "create_schema",
     "headless",
     "identify",
-    "is_frozen",
     "missing",
     "refusal",
     "unfinished",
@@ -52,6 +42,7 @@ __all__ = [
 APPLICATION_ID: Final = 0x646F7861  # "doxa"
 FORMAT: Final = 1  # the file's user_version
 PAGE: Final = 4096
+MEMORY: Final = "the ledger in memory"  # in messages, where there is no path
 
 _SCHEMA: Final = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -72,13 +63,16 @@ _SCHEMA: Final = (
 
 def refusal(error: Exception, path: str | None) -> DoxaError:
     """Our error for one of SQLite or the system, with its cause and the next step."""
-    where = path or "the ledger in memory"
+    where = path or MEMORY
     if isinstance(error, OSError) and not isinstance(error, sqlite3.Error):
-        return StorageError(f"{where}: {error.strerror or error}; nothing was written")
+        return StorageError(
+            f"{error.filename or where}: {error.strerror or error}; nothing was written: make the "
+            "ledger's folder readable and writable, then repeat"
+        )
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         if "closed database" in str(error):
-            return CallerError(f"{where} is closed; open it again")
+            return closed(path)
         return DamageError(f"{where} holds what can't be read: {error}; run verify")
     kind, name = code & 0xFF, getattr(error, "sqlite_errorname", code)
     if kind in _ADVICE:
@@ -109,6 +103,11 @@ _ADVICE: Final = {
 }
 
 
+def closed(path: str | None) -> CallerError:
+    """The refusal of whatever is asked after closing."""
+    return CallerError(f"{path or MEMORY} is closed; open it again")
+
+
 def missing(path: str) -> NotALedger:
     """The refusal where nothing is, and nothing shall be created."""
     return NotALedger(f"there is no ledger at {path}; name a ledger, or create one there")
@@ -116,150 +115,18 @@ def missing(path: str) -> NotALedger:
 
 def headless(path: str | None) -> DamageError:
     """The refusal where the head row is gone."""
-    return DamageError(f"{path or 'the ledger in memory'} has lost its head row; {_RESTORE}")
-
-
-# ---------------------------------------------------------------- the lock file
-
-
-class LockFile:
-    """One writer at a time between processes, first come first served.
-
-    Within one process the caller sees to it that only one thread is in here.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._file: int | None = None
-        self._queued: int | None = None
-        self._inode = 0
-
-    def acquire(self, timeout: float) -> bool:
-        """Whether the lock was got within ``timeout`` seconds. Raises `OSError`."""
-        deadline = time.monotonic() + timeout
-        while True:
-            if self._file is None:
-                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o666)
-                self._inode = os.fstat(self._file).st_ino
-            if not _lock_now(self._file) and not self._queue(deadline):
-                return False
-            with contextlib.suppress(FileNotFoundError):
-                if os.stat(self.path).st_ino == self._inode:
-                    return True
-            self.close()  # somebody deleted or replaced the file: lock the one that is there now
-
-    def _queue(self, deadline: float) -> bool:
-        """Waits in the system's queue. The wait itself can't be timed, so a thread does it, on a
-        file of its own: if it comes too late, it gives the lock back."""
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o666)
-        self._queued = file
-        waiter = _Waiter(file)
-        try:
-            waiter.ready.wait(max(0.0, deadline - time.monotonic()))
-        except BaseException:
-            if waiter.claim():
-                _close(file)
-            raise
-        finally:
-            self._queued = None
-        if not waiter.claim():
-            return False
-        if self._file is not None:
-            os.close(self._file)
-        self._file, self._inode = file, os.fstat(file).st_ino
-        return True
-
-    def release(self) -> None:
-        """Gives the lock back."""
-        if self._file is not None:
-            _unlock(self._file)
-
-    def close(self) -> None:
-        """Gives the lock back, if it was held, and closes the file."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            _close(file)
-
-    def forget(self) -> None:
-        """After a fork, in the child: drops the copies without unlocking for the parent."""
-        for file in (self._file, self._queued):
-            if file is not None:
-                os.close(file)
-        self._file = self._queued = None
-
-
-def _close(file: int) -> None:
-    with contextlib.suppress(OSError):
-        _unlock(file)  # closing alone would not do while a forked child holds a copy
-    os.close(file)
-
-
-class _Waiter:
-    """A thread that waits for the lock; `claim` settles once whether its caller still wants it."""
-
-    def __init__(self, file: int) -> None:
-        self.ready = threading.Event()
-        self._file = file
-        self._settle = threading.Lock()
-        self._abandoned = False
-        threading.Thread(target=self._wait, name="doxa-lock", daemon=True).start()
-
-    def _wait(self) -> None:
-        _lock_then(self._file)
-        with self._settle:
-            if self._abandoned:
-                _close(self._file)
-            else:
-                self.ready.set()
-
-    def claim(self) -> bool:
-        with self._settle:
-            self._abandoned = not self.ready.is_set()
-            return not self._abandoned
-
-
-if sys.platform == "win32":
-    _CLOEXEC: Final = os.O_BINARY
-
-    def _lock_now(file: int) -> bool:
-        os.lseek(file, 0, os.SEEK_SET)
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _lock_then(file: int) -> None:
-        while not _lock_now(file):
-            time.sleep(0.001)
-
-    def _unlock(file: int) -> None:
-        os.lseek(file, 0, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
-
-else:
-    _CLOEXEC: Final = os.O_CLOEXEC
-
-    def _lock_now(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _lock_then(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-    def _unlock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
+    return DamageError(f"{path or MEMORY} has lost its head row; {_RESTORE}")
 
 
 # ---------------------------------------------------------------- connections
 
 
 def connect(path: str, mode: str, timeout: float) -> sqlite3.Connection:
-    """A connection in autocommit. ``mode``: ``rw`` to write, ``ro`` to read, ``frozen`` to read a
-    file that nothing can write to, without the files SQLite keeps beside it."""
+    """A connection in autocommit.
+
+    ``mode`` is ``rw`` to write, ``ro`` to read, or ``frozen`` to read a file that nothing writes
+    to, without the files that SQLite keeps beside it.
+    """
     query = "mode=ro&immutable=1" if mode == "frozen" else "mode=rw"
     connection = sqlite3.connect(
         f"{Path(path).as_uri()}?{query}",
@@ -286,7 +153,7 @@ _WRITING: Final = (
 )
 
 
-def is_frozen(path: str) -> bool:
+def _is_frozen(path: str) -> bool:
     """Whether the folder can't be written to and no writer is, or was, at work there."""
     if os.access(os.path.dirname(path), os.W_OK) or os.path.exists(path + "-shm"):
         return False
@@ -316,6 +183,9 @@ def unfinished(path: str) -> bool:
         if os.stat(path + "-wal").st_size:
             raise DamageError(f"{path} is gone or empty, but {path}-wal is there; {_RESTORE}")
     return True
+
+
+_BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
 def create(path: str, now: int) -> None:
@@ -363,10 +233,11 @@ def _flush(path: str) -> None:
         os.close(file)
 
 
-def identify(connection: sqlite3.Connection, path: str) -> str:
+def identify(select: Callable[[str], list[Any]], path: str) -> str:
     """The ledger's id. Raises `NotALedger`, `NewerFormat` or `DamageError`."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    application, version = (
+        select(f"PRAGMA {name}")[0][0] for name in ("application_id", "user_version")
+    )
     if application != APPLICATION_ID:
         raise NotALedger(
             f"{path} is an SQLite file of another program (application id {application:#x}); "
@@ -376,10 +247,10 @@ def identify(connection: sqlite3.Connection, path: str) -> str:
         raise NewerFormat(
             f"{path} has format {version}; this doxa reads up to {FORMAT}: upgrade doxa"
         )
-    row = connection.execute("SELECT value FROM meta WHERE key='ledger'").fetchone()
-    if row is None or not isinstance(row[0], str):
+    rows = select("SELECT value FROM meta WHERE key='ledger'")
+    if not rows or not isinstance(rows[0][0], str):
         raise DamageError(f"{path} has lost its id; {_RESTORE}")
-    return row[0]
+    return rows[0][0]
 
 
 # ---------------------------------------------------------------- the write-ahead log
@@ -394,7 +265,7 @@ class Wal:
     SQLite, since closing it would drop the locks of the whole process.
     """
 
-    LIMIT: Final = 4 << 20
+    LIMIT: Final = 4 << 20  # bytes
 
     def __init__(self, path: str) -> None:
         self._path = path + "-wal"
@@ -403,9 +274,10 @@ class Wal:
         self._file: int | None = None
 
     def is_long(self) -> bool:
+        """Whether the present round has passed the limit. Two reads of 8 bytes."""
         try:
             if self._file is None:
-                self._file = os.open(self._path, os.O_RDONLY | _CLOEXEC)
+                self._file = os.open(self._path, os.O_RDONLY | _BINARY)
             os.lseek(self._file, 16, os.SEEK_SET)
             salts = os.read(self._file, 8)
             os.lseek(self._file, 32 + self._frame * (PAGE + 24) + 8, os.SEEK_SET)
@@ -418,6 +290,102 @@ class Wal:
         self._frame = self._step if frames == done else frames + self._step
 
     def close(self) -> None:
+        """Closes the file; the next look opens it again."""
         if self._file is not None:
             file, self._file = self._file, None
             os.close(file)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+# ---------------------------------------------------------------- reading
+
+
+class Readers:
+    """Connections to read with, each lent to one thread at a time; never waiting for a writer.
+
+    In memory there is one connection for all, used by one thread at a time under ``guard``.
+    """
+
+    def __init__(
+        self,
+        path: str | None,
+        timeout: float,
+        guard: threading.RLock,
+        memory: sqlite3.Connection | None,
+    ) -> None:
+        self._path, self._timeout, self._guard, self._memory = path, timeout, guard, memory
+        self._idle: list[sqlite3.Connection] = []
+        self._frozen_as: tuple[int, int] | None = None
+        self._closed = False
+
+    def select(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """All rows of one statement, in a read transaction of its own. Raises `DoxaError` only."""
+        try:
+            connection = self._take()
+        except (OSError, sqlite3.Error) as error:
+            raise refusal(error, self._path) from error
+        try:
+            rows = connection.execute(sql, parameters).fetchall()
+        except BaseException as error:
+            self._give(connection, sound=False)
+            if isinstance(error, sqlite3.Error):
+                raise refusal(error, self._path) from error
+            raise
+        self._give(connection)
+        return rows
+
+    def _take(self) -> sqlite3.Connection:
+        if self._closed:
+            raise closed(self._path)
+        if self._memory is not None:
+            self._guard.acquire()
+            return self._memory
+        if self._frozen_as is not None:
+            self._look_again()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
+
+    def _give(self, connection: sqlite3.Connection, sound: bool = True) -> None:
+        if self._memory is not None:
+            self._guard.release()
+        elif sound:
+            self._idle.append(connection)
+            if self._closed:
+                self.close()
+        else:
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        assert self._path is not None
+        if not _is_frozen(self._path):
+            return connect(self._path, "ro", self._timeout)
+        stat = os.stat(self._path)
+        self._frozen_as = (stat.st_mtime_ns, stat.st_size)
+        return connect(self._path, "frozen", self._timeout)
+
+    def _look_again(self) -> None:
+        """In a folder that is closed to us another user may still write: then nothing is kept."""
+        assert self._path is not None
+        stat = os.stat(self._path)
+        if (stat.st_mtime_ns, stat.st_size) != self._frozen_as or not _is_frozen(self._path):
+            self._frozen_as = None
+            self._close_idle()
+
+    def close(self) -> None:
+        """Closes all connections, those now lent when they are given back."""
+        self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def forget(self) -> None:
+        """After a fork, in the child: leaves the connections to the parent."""
+        while self._idle:
+            abandon(self._idle.pop())

@@ -1,0 +1,276 @@
+"""A transaction on the log: commits that become durable together, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
+from types import TracebackType
+from typing import Any, Final, Self, cast
+
+from doxa.engine import disk, times
+from doxa.engine.errors import (
+    CallerError,
+    ClockError,
+    DamageError,
+    DoxaError,
+    DuplicateId,
+    InvalidEvent,
+    UnknownTarget,
+)
+from doxa.engine.log import (
+    DIGEST,
+    SALT,
+    SEPARATOR,
+    Appended,
+    Head,
+    NewEvent,
+    Row,
+    check_event,
+    commitment,
+    stated_instant,
+)
+from doxa.engine.writer import Writer
+
+__all__ = ["HEAD", "ROWS", "Transaction", "as_row"]
+
+HEAD: Final = "SELECT position, recorded_at, chain FROM head"
+ROWS: Final = (
+    "SELECT position, recorded_at, type, head, data FROM log"
+    " WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+)
+_END: Final = "SELECT position, recorded_at, chain FROM log ORDER BY position DESC LIMIT 1"
+_KEYED: Final = (
+    "SELECT type, head, data, tags, recorded_at FROM log"
+    " WHERE position BETWEEN ? AND ? ORDER BY position"
+)
+_INSERT: Final = "INSERT INTO log VALUES(?,?,?,?,?,?,?,NULL,?)"
+_SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=?"
+_ERASE: Final = "UPDATE log SET data=NULL, salt=NULL, commitment=? WHERE position=?"
+_KEY: Final = "INSERT INTO log_key VALUES(?,?,?)"
+_TAG: Final = "INSERT OR IGNORE INTO log_tag VALUES(?,?)"
+
+as_row = cast("Callable[[Any], Row]", partial(tuple.__new__, Row))
+
+
+class Transaction:
+    """Commits to the log, all or none of them; used with ``with``.
+
+    The end of the block flushes once for all; any error rolls everything back.
+    """
+
+    __slots__ = ("_changed", "_connection", "_failure", "_writer", "head")
+
+    head: Head  # where the log ends, with what was appended here
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._changed = False
+        self._failure: DoxaError | None = None
+
+    def __enter__(self) -> Self:
+        self._connection = self._writer.begin()
+        try:
+            self.head = self._true_head()
+        except BaseException as error:
+            self._roll_back()
+            self._writer.end()
+            if isinstance(error, sqlite3.Error):
+                raise disk.refusal(error, self._writer.path) from error
+            raise
+        return self
+
+    def _true_head(self) -> Head:
+        """The head row, once it was seen to agree with the last event: nothing is appended to a
+        log whose end is damaged."""
+        row = self._connection.execute(HEAD).fetchone()
+        if row is None:
+            raise disk.headless(self._writer.path)
+        if row != self._writer.known:
+            end = self._connection.execute(_END).fetchone()
+            if end != row and (end is not None or row[0] != 0):
+                raise DamageError(
+                    f"{self._writer.path or disk.MEMORY} ends at {end[0] if end else 0}, but its "
+                    f"head row says {row[0]}, or has another chain; nothing was written: run "
+                    "verify, and restore the last backup"
+                )
+        return Head(*row)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        writer = self._writer
+        if writer.forgotten:
+            if error is None:
+                raise CallerError("a transaction can't be carried over a fork; nothing was written")
+            return
+        done = error is None and self._failure is None and self._changed
+        try:
+            if done:
+                self._connection.execute(_SET_HEAD, self.head)
+                self._connection.execute("COMMIT")
+                writer.known = self.head
+                writer.checkpoint(self._connection)
+            else:
+                self._roll_back()
+        except sqlite3.Error as failure:
+            self._failure = disk.refusal(failure, writer.path)
+            self._roll_back()
+            raise self._failure from failure
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            writer.end()
+        if done:
+            writer.committed()
+        elif error is None and self._failure is not None:
+            raise self._failure
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+        if self._failure is not None:
+            self._writer.discard()
+
+    def select(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """All rows of a query, as this transaction sees them."""
+        self._sound()
+        try:
+            return self._connection.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise self._doom(error) from error
+
+    def _write(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        try:
+            if len(rows) == 1:
+                self._connection.execute(sql, rows[0])
+            else:
+                self._connection.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise self._doom(error) from error
+
+    def _doom(self, error: sqlite3.Error) -> DoxaError:
+        """Something may be half done now: this transaction never commits, even if its caller goes
+        on after the error."""
+        self._failure = disk.refusal(error, self._writer.path)
+        return self._failure
+
+    def _sound(self) -> None:
+        if self._writer.forgotten:
+            raise CallerError("a transaction can't be carried over a fork; open one in the child")
+        if self._failure is not None:
+            raise self._failure
+
+    def rows(self, after: int) -> list[Row]:
+        """The events after a position, as this transaction sees them."""
+        return list(map(as_row, self.select(ROWS, (after, times.POS, -1))))
+
+    def append(
+        self,
+        events: Sequence[NewEvent],
+        recorded_at: int | None = None,
+        key: str | None = None,
+    ) -> Appended:
+        """One commit, of at least one event. O(bytes).
+
+        ``recorded_at`` (microseconds since 1970) defaults to the clock, or one past the head's.
+        With a ``key`` that was used before for the same events, nothing is appended and the old
+        answer is given again. Raises `ClockError`, `InvalidEvent`, and `DuplicateId` for a key
+        that was used for other events; nothing is appended then, and the transaction goes on.
+        """
+        self._sound()
+        if not events:
+            raise InvalidEvent("a commit holds at least one event; leave out the empty append")
+        if key is not None and (known := self.repeated(events, key)) is not None:
+            return known
+        at = self._recorded_at(recorded_at)
+        rows, tagged = self._stored(events, at)
+        first, last = rows[0][0], rows[-1][0]
+        if key is not None:
+            self._write(_KEY, [(key, first, last)])
+        self._write(_INSERT, rows)
+        if tagged:
+            self._write(_TAG, tagged)
+        self._changed = True
+        self.head = Head(last, at, rows[-1][7])
+        return Appended(first, last, at)
+
+    def _recorded_at(self, stated: int | None) -> int:
+        last = self.head.recorded_at
+        if stated is None:
+            return stated_instant(max(self._writer.clock(), last + 1))
+        if stated_instant(stated) <= last:
+            shown = times.iso(stated) if stated >= times.FIRST else str(stated)
+            raise ClockError(
+                f"recorded_at {shown} is not later than the head's, {times.iso(last)}; "
+                "leave it out, or state a later one"
+            )
+        return stated
+
+    def _stored(
+        self, events: Sequence[NewEvent], at: int
+    ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        position, _, chain = self.head
+        salts = os.urandom(SALT * len(events))
+        rows: list[tuple[Any, ...]] = []
+        tagged: list[tuple[Any, ...]] = []
+        for number, event in enumerate(events):
+            tags = check_event(event)
+            kind, head, data, _ = event
+            position += 1
+            salt = salts[SALT * number : SALT * number + SALT]
+            digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
+            header = f"{position}\x1f{at}\x1f{kind}\x1f{tags}\x1f".encode()
+            whole = b"%b%b%b%b" % (chain, digest, header, head)
+            chain = blake2b(whole, digest_size=DIGEST).digest()
+            rows.append((position, at, kind, tags, head, data, salt, chain))
+            if tags:
+                tagged += [(tag, position) for tag in event.tags]
+        return rows, tagged
+
+    def repeated(self, events: Sequence[NewEvent], key: str) -> Appended | None:
+        """What was answered when the key was first used, or ``None``. Erased data passes for any.
+
+        Raises `DuplicateId` if it was used for other events.
+        """
+        if not isinstance(key, str) or not key:
+            raise InvalidEvent(f"the key is {key!r}; give a text that is not empty")
+        found = self.select("SELECT first, last FROM log_key WHERE key = ?", (key,))
+        if not found:
+            return None
+        first, last = found[0]
+        stored = self.select(_KEYED, (first, last))
+        if len(stored) != len(events) or not all(
+            (event.type, event.head, SEPARATOR.join(event.tags)) == (kind, head, tags)
+            and data in (None, event.data)
+            for event, (kind, head, data, tags, _) in zip(events, stored, strict=True)
+        ):
+            raise DuplicateId(
+                f"key {key!r} was used for the events {first} to {last}, which are others; "
+                "use a new key for new events"
+            )
+        return Appended(first, last, stored[0][4])
+
+    def erase(self, positions: Sequence[int]) -> None:
+        """Takes data and salt out of events; that their old bytes go is up to `Writer.empty_wal`.
+
+        Raises `UnknownTarget` for a position that isn't there.
+        """
+        for position in positions:
+            found = self.select("SELECT data, salt FROM log WHERE position = ?", (position,))
+            if not found:
+                raise UnknownTarget(
+                    f"there is no event {position} to erase; the log ends at {self.head.position}"
+                )
+            data, salt = found[0]
+            if data is not None:
+                self._write(_ERASE, [(commitment(salt, data), position)])
+                self._changed = True

@@ -1,0 +1,192 @@
+"""The writing side of a log: its one connection, the locks around it, and its checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+from doxa.engine import disk
+from doxa.engine.errors import CallerError, StorageError
+from doxa.engine.lockfile import LockFile
+from doxa.engine.log import Head
+
+__all__ = ["Writer"]
+
+
+class Writer:
+    """The one writing connection of a process, and the locks around it."""
+
+    def __init__(
+        self,
+        path: str | None,
+        clock: Callable[[], int],
+        timeout: float,
+        guard: threading.RLock,
+        memory: sqlite3.Connection | None,
+        committed: Callable[[], None],
+    ) -> None:
+        self.path, self.clock, self.committed = path, clock, committed
+        self.known: Head | None = None  # a head that was seen to agree with the last event
+        self.inode = 0  # of the file at ``path`` when it was opened
+        self.forgotten = self._closed = self._busy = False
+        self._timeout, self._guard, self._memory = timeout, guard, memory
+        self._connection: sqlite3.Connection | None = None
+        self._lock = LockFile(path + ".lock") if path else None
+        self._wal = disk.Wal(path) if path else None
+
+    def create(self) -> None:
+        """Creates the log under the lock, unless another process has done so by then."""
+        assert self.path is not None
+        assert self._lock is not None
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        if not self._lock.acquire(self._timeout):
+            raise self._locked()
+        try:
+            if disk.unfinished(self.path):
+                disk.create(self.path, self.clock())
+        finally:
+            self._lock.release()
+
+    def begin(self) -> sqlite3.Connection:
+        """The connection, in a transaction that holds all locks, until `end`."""
+        if not self._guard.acquire(timeout=self._timeout):
+            raise self._locked()
+        locked = False
+        try:
+            if self._closed:
+                raise disk.closed(self.path)
+            if self._busy:
+                raise CallerError("a transaction is open in this thread; append to that one")
+            if self._lock is not None:
+                locked = self._lock.acquire(self._timeout)
+                if not locked:
+                    raise self._locked()
+            connection = self._memory or self._connected()
+            connection.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            if isinstance(error, sqlite3.Error):
+                self.discard()
+            if locked and self._lock is not None:
+                self._lock.release()
+            self._guard.release()
+            if isinstance(error, OSError | sqlite3.Error):
+                raise disk.refusal(error, self.path) from error
+            raise
+        self._busy = True
+        return connection
+
+    def _locked(self) -> StorageError:
+        return StorageError(
+            f"{self.path or disk.MEMORY} is locked: another writer kept it for over "
+            f"{self._timeout:g} s; nothing was written: let it finish, then repeat"
+        )
+
+    def _connected(self) -> sqlite3.Connection:
+        assert self.path is not None
+        if os.stat(self.path).st_ino != self.inode:
+            raise StorageError(
+                f"{self.path} was replaced since it was opened; nothing was written: open it again"
+            )
+        if self._connection is None:
+            self._connection = disk.connect(self.path, "rw", self._timeout)
+        return self._connection
+
+    def end(self) -> None:
+        """Gives the locks back."""
+        self._busy = False
+        if self._lock is not None:
+            self._lock.release()
+        self._guard.release()
+
+    def discard(self) -> None:
+        """After an error of the disk nothing of the old connection is trusted."""
+        self.known = None
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def checkpoint(self, connection: sqlite3.Connection) -> None:
+        """Brings a long WAL into the log. The commit stands already, whatever happens here."""
+        if self._wal is not None and self._wal.is_long():
+            with contextlib.suppress(sqlite3.Error):
+                row = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                self._wal.checkpointed(row[1], row[2])
+
+    def empty_wal(self) -> None:
+        """Brings all of the WAL into the log and cuts it to nothing, as soon as no reader needs it.
+
+        Raises `StorageError` after the timeout.
+        """
+        if self.path is None:
+            return
+        deadline = time.monotonic() + self._timeout
+        while True:
+            connection = self.begin()
+            try:
+                connection.execute("ROLLBACK")
+                connection.execute("PRAGMA busy_timeout=50")
+                blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                connection.execute(f"PRAGMA busy_timeout={int(self._timeout * 1000)}")
+                if not blocked and os.path.getsize(self.path + "-wal") == 0:
+                    return
+            except (OSError, sqlite3.Error) as error:
+                self.discard()
+                raise disk.refusal(error, self.path) from error
+            finally:
+                self.end()
+            if time.monotonic() > deadline:
+                raise StorageError(
+                    f"the data is erased in {self.path}, but a reader still keeps its old bytes in "
+                    "the WAL; end the other readers, then erase the same events again"
+                )
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Waits for a write under way, then closes.
+
+        The last connection of all brings the WAL into the log and removes it, under the lock
+        where that is free; with others open, a long WAL is at least brought into the log.
+        """
+        if not self._guard.acquire(timeout=self._timeout):
+            raise self._locked()
+        try:
+            if self._busy:
+                raise CallerError("a transaction is open in this thread; end it before closing")
+            self._closed = True
+            if self._memory is not None:
+                self._memory.close()
+            if self._connection is not None:
+                self._close_connection(self._connection)
+                self._connection = None
+            if self._lock is not None:
+                self._lock.close()
+        finally:
+            self._guard.release()
+
+    def _close_connection(self, connection: sqlite3.Connection) -> None:
+        assert self.path is not None
+        assert self._lock is not None
+        assert self._wal is not None
+        held = False
+        with contextlib.suppress(OSError):
+            held = self._lock.acquire(min(1.0, self._timeout))
+        with contextlib.suppress(OSError, sqlite3.Error):
+            if held and os.path.getsize(self.path + "-wal") >= self._wal.LIMIT:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        self._wal.close()
+        connection.close()
+
+    def forget(self) -> None:
+        """After a fork, in the child: leaves the connection and the locks to the parent."""
+        self.forgotten = True
+        if self._connection is not None:
+            disk.abandon(self._connection)
+        if self._lock is not None:
+            self._lock.forget()
+        if self._wal is not None:
+            self._wal.close()
