@@ -1,0 +1,105 @@
+"""Bitemporal truth for retrieval: what did we know, when, and why.
+
+>>> import doxa
+>>> ledger = doxa.open()
+>>> home = ledger.claim("ada", "lives_in", "London", valid_from="2024-03-01", source="register")
+>>> ledger.view(valid_at="2024-07-01").value("ada", "lives_in")
+'London'
+>>> ledger.close()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from doxa.engine.errors import (
+    CallerError,
+    ClockError,
+    ConflictError,
+    Contested,
+    CorrectionRing,
+    DamageError,
+    DoxaError,
+    DuplicateId,
+    InvalidEvent,
+    InvalidTime,
+    NewerFormat,
+    NotALedger,
+    NotHeld,
+    PayloadTooLarge,
+    RevisionConflict,
+    SeveralHeld,
+    StorageError,
+    UnknownTarget,
+    ViewMoved,
+)
+
+if TYPE_CHECKING:
+    from doxa.engine.assembly import Block, Candidate, Receipt
+    from doxa.engine.belief import Standing
+    from doxa.engine.events import Ref
+    from doxa.engine.registry import Reason
+    from doxa.ledger import Ledger, Source, open
+    from doxa.views import TruthView
+
+__version__ = "0.1.0"
+
+# What is loaded when it is first used, and from where.
+_LAZY = {
+    "Block": "doxa.engine.assembly",
+    "Candidate": "doxa.engine.assembly",
+    "Ledger": "doxa.ledger",
+    "Reason": "doxa.engine.registry",
+    "Receipt": "doxa.engine.assembly",
+    "Ref": "doxa.engine.events",
+    "Source": "doxa.ledger",
+    "Standing": "doxa.engine.belief",
+    "TruthView": "doxa.views",
+    "open": "doxa.ledger",
+}
+
+__all__ = [
+    "Block",
+    "CallerError",
+    "Candidate",
+    "ClockError",
+    "ConflictError",
+    "Contested",
+    "CorrectionRing",
+    "DamageError",
+    "DoxaError",
+    "DuplicateId",
+    "InvalidEvent",
+    "InvalidTime",
+    "Ledger",
+    "NewerFormat",
+    "NotALedger",
+    "NotHeld",
+    "PayloadTooLarge",
+    "Reason",
+    "Receipt",
+    "Ref",
+    "RevisionConflict",
+    "SeveralHeld",
+    "Source",
+    "Standing",
+    "StorageError",
+    "TruthView",
+    "UnknownTarget",
+    "ViewMoved",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'doxa' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

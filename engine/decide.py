@@ -55,7 +55,7 @@ Meaning = tuple[str, int]
 class Judged:
     """The events of one commit: those to append, those already there, and what is wrong."""
 
-    new: list[ev.Event] = field(default_factory=list)
+    new: dict[int, ev.Event] = field(default_factory=dict)  # by index, references resolved
     repeated: list[int] = field(default_factory=list)  # indexes
     problems: dict[int, DoxaError] = field(default_factory=dict)  # by index
 
@@ -103,7 +103,7 @@ class _Judge:
                 self._attempt(index, partial(self._sourced, overlay, index))
             for index in self.fresh:
                 self._attempt(index, partial(self._ringless, overlay, index))
-        self.result.new = [self.events[i] for i in self.fresh if i not in self.result.problems]
+        self.result.new = {i: self.events[i] for i in self.fresh if i not in self.result.problems}
         return self.result
 
     def _attempt(self, index: int, step: Callable[[], None]) -> None:

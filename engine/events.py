@@ -435,6 +435,8 @@ def parse(fields: Mapping[str, Any]) -> Event:
             rest["stated_at"] = times.instant(rest["stated_at"], "stated_at")
         if cls is Withdrawal:
             _parse_withdrawal(rest)
+        if isinstance(rest.get("contradicts"), list):
+            rest["contradicts"] = tuple(dict.fromkeys(rest["contradicts"]))
         if issubclass(cls, _Artefact):
             _parse_artefact(rest)
         else:
@@ -510,7 +512,7 @@ def _parse_artefact(rest: dict[str, Any]) -> None:
 # Fields of the head, in order; all others are content. Policies keep their name in the head and
 # the predicate, which may be about a person, in the data.
 _HEAD: Final[dict[str, tuple[str, ...]]] = {
-    "claim": ("valid_from", "valid_to", "because"),
+    "claim": ("kind", "valid_from", "valid_to", "because"),
     "support": ("claim", "because", "stance", "valid_from", "valid_to"),
     "withdrawal": ("target", "source", "valid_from", "valid_to"),
     "correction": ("corrects", "by", "valid_from", "valid_to"),

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from doxa.engine.belief import Belief, Changes, Standing
+from doxa.engine.belief import HELD, Belief, Changes, Standing
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, entity
 from doxa.engine.times import NEG, POS, Instant, covers
 from doxa.engine.view import Payload, TruthView
 
-__all__ = ["Judgement", "Reason", "Registry"]
+__all__ = ["Judgement", "Reason", "Registry", "judge_ids"]
 
 
 class Reason(StrEnum):
@@ -90,6 +90,8 @@ class Registry:
         """The eligibility of an artefact at (v, k); O(what it declares)."""
         graph, belief = self.graph, self.belief
         id = graph.a_id[row]
+        if graph.a_pos[row] > k:
+            return Judgement(id, False, Reason.NOT_YET_REGISTERED)
         for claim in graph.a_facts[row]:
             if not belief.held(claim, v, k):
                 standing = belief.standing(claim, v, k)
@@ -102,13 +104,11 @@ class Registry:
             if not belief.source_live(source, v, k):
                 about = graph.id_of(entity(SOURCE, source))
                 return Judgement(id, False, Reason.MISSING_SUPPORT, about)
-        if graph.a_pos[row] <= k and graph.a_snapshot[row] and self._moved(row, v, k):
+        if graph.a_snapshot[row] and self._moved(row, v, k):
             return Judgement(id, False, Reason.SNAPSHOT_MISMATCH)
         for citation in graph.a_citations[row]:
             if not self.eligible(citation, v, k):
                 return Judgement(id, False, Reason.INVALID_CITATION, graph.a_id[citation])
-        if graph.a_pos[row] > k:
-            return Judgement(id, False, Reason.NOT_YET_REGISTERED)
         if not covers(belief.extent(entity(ARTEFACT, row), k), v):
             return Judgement(id, False, Reason.WITHDRAWN)
         return Judgement(id, True)
@@ -324,3 +324,24 @@ class Registry:
         if self.graph.a_pos[found >> 3] > view.horizon:
             return NONE, Reason.UNKNOWN_ARTIFACT
         return found >> 3, None
+
+
+def judge_ids(registry: Registry, view: TruthView, ids: Iterable[str]) -> list[Judgement]:
+    """Whether claims and artefacts may be served at a view, one judgement an id, in order."""
+    return [_judge_id(registry, view, id) for id in ids]
+
+
+def _judge_id(registry: Registry, view: TruthView, id: str) -> Judgement:
+    found = view.find(id)
+    if found != NONE and found & 7 == CLAIM:
+        standing = view.standing_in_sight(found >> 3)
+        if standing in HELD:
+            return Judgement(id, True, None, None, standing)
+        return Judgement(id, False, Reason.MISSING_FACT, id, standing)
+    if found != NONE and found & 7 == SUPPORT:
+        live = view.belief.live(found >> 3, view.v, view.k)
+        return Judgement(id, live, None if live else Reason.MISSING_SUPPORT, None if live else id)
+    row, reason = registry.find(view, id)
+    if reason is not None:
+        return Judgement(id, False, reason)
+    return registry.judge(row, view.v, view.k)

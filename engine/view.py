@@ -325,7 +325,8 @@ class TruthView:
             return Standing.NOT_YET_KNOWN
         return self.belief.standing(row, self.v, self.k)
 
-    def _rows(self, subject: str | None, predicate: str | None) -> Iterator[int]:
+    def rows(self, subject: str | None, predicate: str | None) -> Iterator[int]:
+        """The rows of the claims about a subject and a predicate, in log order, in sight or not."""
         graph = self.graph
         if subject is None:
             code = None if predicate is None else graph.names.find(predicate)
@@ -354,7 +355,7 @@ class TruthView:
         """
         wanted = _standings(standing)
         found = []
-        for row in self._rows(subject, predicate):
+        for row in self.rows(subject, predicate):
             if not self.in_sight(row):
                 continue
             stands = self.belief.standing(row, self.v, self.k)
@@ -385,6 +386,19 @@ class TruthView:
                 if stands in HELD:
                     found.append((row, stands))
         return found
+
+    def held_values(self, rows: Iterable[int], k: int) -> tuple[dict[str, Any], bool]:
+        """The distinct objects of the given claims that are held as known at ``k``, by equality
+        key, and whether one is contested."""
+        distinct: dict[str, Any] = {}
+        contested = False
+        for row in rows:
+            standing = self.belief.standing(row, self.v, k)
+            if standing in HELD:
+                contested = contested or standing is Standing.CONTESTED
+                value = self.graph.c_object[row]
+                distinct.setdefault(ev.equality_key(value), _own_copy(value))
+        return distinct, contested
 
     def values(self, subject: str, predicate: str) -> tuple[Any, ...]:
         """The distinct objects held, by value, in the order in which they were first recorded."""
@@ -478,9 +492,9 @@ class TruthView:
         or hypothesised in sight, or in a selection of subjects, sorted."""
         graph, belief, v, k = self.graph, self.belief, self.v, self.k
         if subjects is None:
-            rows: Iterable[int] = self._rows(None, None)
+            rows: Iterable[int] = self.rows(None, None)
         else:
-            rows = [row for name in set(subjects) for row in self._rows(name, None)]
+            rows = [row for name in set(subjects) for row in self.rows(name, None)]
         found = []
         for row in rows:
             if not (graph.c_from[row] <= v < graph.c_to[row] and self.in_sight(row)):

@@ -244,7 +244,7 @@ def _records(row: Row, commit: int) -> list[Record]:
                 subject=data.get("subject", ""),
                 predicate=data.get("predicate", ""),
                 object=data.get("object"),
-                kind=data.get("kind", "fact"),
+                kind=head.get("kind", data.get("kind", "fact")),
                 perspective=data.get("perspective", ""),
             )
             if basis["source"] is None and not basis["because"]:

@@ -1,0 +1,83 @@
+"""Truth views as users meet them: with tables for other tools, and the history of a belief."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from doxa.engine import times
+from doxa.engine import view as engine_view
+from doxa.engine.errors import Contested, SeveralHeld
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from doxa.engine.why import Why
+
+__all__ = ["Belief", "TruthView", "history"]
+
+
+class TruthView(engine_view.TruthView):
+    __doc__ = engine_view.TruthView.__doc__
+
+    def why(self, id: str, *, workspace: str | None = None) -> Why:
+        """The events, sources and steps behind the standing of a claim, or behind an artefact:
+        a tree, to be printed or taken as data (``as_dict``)."""
+        from doxa.engine.why import why
+
+        return why(self, id, workspace=workspace)
+
+    def to_arrow(self, **selection: Any) -> pyarrow.Table:
+        """The claims as an Arrow table, one row a claim; `claims` takes the same selection.
+
+        Columns: id, workspace, subject, predicate, object (JSON text), kind, perspective, standing
+        (text), valid_from, valid_to, recorded_at (int64 microseconds since 1970, null where open).
+        """
+        from doxa.projections.arrow import to_arrow
+
+        return to_arrow(self, **selection)
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What was believed from one commit on: the distinct values held, perhaps none."""
+
+    known_at: datetime
+    revision: int
+    values: tuple[Any, ...]
+    contested: bool
+
+    @property
+    def value(self) -> Any:
+        """The one value; ``None`` where nothing was held. Raises `Contested` and `SeveralHeld` as
+        a view does."""
+        if self.contested:
+            raise Contested(f"contested as known at revision {self.revision}: {self.values!r}")
+        if len(self.values) > 1:
+            raise SeveralHeld(f"several as known at revision {self.revision}: {self.values!r}")
+        return self.values[0] if self.values else None
+
+
+def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
+    """The beliefs about a subject's predicate at the view's valid time, up to its revision."""
+    graph, belief = view.graph, view.belief
+    rows = [
+        row
+        for row in view.rows(subject, predicate)
+        if graph.c_from[row] <= view.v < graph.c_to[row] and view.in_sight(row)
+    ]
+    moments = {graph.commit_of(graph.c_pos[row]) for row in rows}
+    for row in rows:
+        moments.update(k for k in belief.changes_of(row) if 0 < k <= view.k)
+    found: list[Belief] = []
+    last: tuple[tuple[str, ...], bool] = ((), False)
+    for k in sorted(moments):
+        distinct, contested = view.held_values(rows, k)
+        state = (tuple(distinct), contested)
+        if state == last:
+            continue
+        last = state
+        known_at = times.moment(graph.recorded_of(k))
+        found.append(Belief(known_at, k, tuple(distinct.values()), contested))
+    return found

@@ -1,0 +1,263 @@
+"""The log and the fold over it, kept in step: appending, following other processes, publishing.
+
+Appends are judged, written and folded inside one write transaction, under the lock that gives out
+positions; what is folded is published to readers after the commit is durable. If the commit fails,
+the fold is thrown away and rebuilt from the log: views that were captured keep their own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from doxa.engine import events as ev
+from doxa.engine import times
+from doxa.engine.belief import Belief
+from doxa.engine.decide import expect, judge
+from doxa.engine.errors import ClockError, DoxaError, InvalidEvent, UnknownTarget
+from doxa.engine.log import Head, NewEvent, Row
+from doxa.engine.registry import Registry
+from doxa.engine.commits import CommitQueue
+from doxa.engine.store import LogStore
+
+__all__ = ["Committed", "Fold", "Request", "Stream"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One commit: all its events or none; or, where ``salvage``, all that can be accepted."""
+
+    events: Sequence[ev.Event]
+    recorded_at: int | None = None
+    expected: int | None = None
+    salvage: bool = False
+    restamp: bool = False  # a recorded_at that is not later than the head's becomes stated_at
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What became of one request.
+
+    ``revision`` is the position of its last event in the log, also where all were there already
+    (``new`` is then 0); ``refused`` gives the error of each event left out, by its index.
+    """
+
+    revision: int
+    recorded_at: int
+    new: int
+    repeated: int
+    refused: dict[int, DoxaError] = field(default_factory=dict)
+
+
+class Fold:
+    """The belief and the registry of one log, up to one position."""
+
+    def __init__(self, payload: Callable[[int], ev.Event]) -> None:
+        self.belief = Belief()
+        self.registry = Registry(self.belief, payload)
+
+    @property
+    def position(self) -> int:
+        """The last position taken in."""
+        return self.belief.graph.position
+
+    def apply(self, first: int, recorded_at: int, events: Sequence[ev.Event]) -> None:
+        """Takes one commit in."""
+        self.registry.take(self.belief.apply(first, recorded_at, events))
+
+    def follow(self, rows: Iterable[Row]) -> None:
+        """Takes stored rows in, commit by commit."""
+        for recorded_at, commit in groupby(rows, key=lambda row: row.recorded_at):
+            taken = list(commit)
+            decoded = [ev.decode(row.type, row.head, row.data) for row in taken]
+            self.apply(taken[0].position, recorded_at, decoded)
+
+
+class Stream:
+    """One open log with its fold. Safe for threads; several processes may share the log."""
+
+    def __init__(self, store: LogStore) -> None:
+        self.store = store
+        self._mutex = threading.Lock()  # held by whoever changes the fold
+        self._queue = CommitQueue(self._commit)
+        self._pending: dict[int, ev.Event] = {}  # events of the transaction under way
+        self._fold: Fold | None = None
+        self._published = 0
+        with self._mutex:
+            self._current()
+
+    # -- reading
+
+    def payload(self, position: int) -> ev.Event:
+        """The event at a log position. Raises `UnknownTarget` where there is none."""
+        found = self._pending.get(position)
+        if found is not None:
+            return found
+        row = self.store.row(position)
+        if row is None:
+            raise UnknownTarget(f"the log has no position {position}")
+        return ev.decode(row.type, row.head, row.data)
+
+    def capture(self, *, wait: bool = False) -> tuple[Fold, int]:
+        """The fold and the newest published position, other processes' commits included.
+
+        While another thread commits, the position before its commit is given, unless ``wait``.
+        """
+        fold = self._fold
+        head = self.store.head().position
+        if fold is None or head > self._published:
+            if self._mutex.acquire(blocking=wait or fold is None):
+                try:
+                    fold = self._current()
+                finally:
+                    self._mutex.release()
+        assert fold is not None
+        return fold, min(self._published, fold.position)
+
+    def _current(self) -> Fold:
+        """The fold, rebuilt where need be and brought up to the head; the mutex is held."""
+        fold = self._fold
+        if fold is None:
+            fold = Fold(self.payload)
+        try:
+            fold.follow(self._tail(fold.position))
+        except BaseException:
+            self._fold = None
+            raise
+        self._fold = fold
+        self._published = fold.position
+        return fold
+
+    def _tail(self, after: int) -> Iterable[Row]:
+        for page in self.store.read_rows(after):
+            yield from page
+
+    # -- appending
+
+    def append(self, request: Request) -> Committed:
+        """Appends one commit, durably. Raises the first thing that is wrong with it."""
+        return self._queue.submit(request)
+
+    def append_many(self, requests: Sequence[Request]) -> list[Committed]:
+        """Several commits in one transaction, with one flush; all of them, or an error and none."""
+        with self._mutex:
+            answers = self._write(requests, together=True)
+        return [answer for answer in answers if isinstance(answer, Committed)]
+
+    def _commit(self, requests: Sequence[Request]) -> list[Committed | Exception]:
+        with self._mutex:
+            return self._write(requests, together=False)
+
+    def _write(self, requests: Sequence[Request], *, together: bool) -> list[Committed | Exception]:
+        answers: list[Committed | Exception] = []
+        folded = False
+        try:
+            fold = self._current()
+            with self.store.write() as transaction:
+                fold.follow(transaction.rows(fold.position))
+                self._published = fold.position
+                for request in requests:
+                    answer = self._one(fold, transaction, request)
+                    folded = folded or (isinstance(answer, Committed) and answer.new > 0)
+                    if together and isinstance(answer, Exception):
+                        raise answer
+                    answers.append(answer)
+            self._published = fold.position
+        except BaseException:
+            if folded:
+                self._fold = None  # it holds what was never committed
+            raise
+        finally:
+            self._pending = {}
+        return answers
+
+    def _one(self, fold: Fold, transaction: Transaction, request: Request) -> Committed | Exception:
+        try:
+            return self._judged(fold, transaction, request)
+        except DoxaError as error:
+            return error
+
+    def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
+        refused: dict[int, DoxaError] = {}
+        events = dict(enumerate(request.events))
+        while True:
+            order = list(events)
+            judged = judge(fold.belief, list(events.values()), self.payload)
+            problems = {order[index]: error for index, error in judged.problems.items()}
+            new = {order[index]: event for index, event in judged.new.items()}
+            if not problems:
+                encoded = _encoded(new, problems)
+            if not problems:
+                break
+            if not request.salvage:
+                raise problems[min(problems)]
+            refused.update(problems)
+            _leave_out(events, refused, request.events)
+        repeated, head = len(judged.repeated), transaction.head
+        if not new:
+            return Committed(head.position, head.recorded_at, 0, repeated, refused)
+        if request.expected is not None:
+            expect(fold.belief, new.values(), request.expected, fold.position)
+        recorded_at = request.recorded_at
+        if recorded_at is not None and recorded_at <= head.recorded_at:
+            if request.restamp:
+                recorded_at, new = head.recorded_at + 1, _restamped(recorded_at, new)
+                encoded = _encoded(new, problems)
+            elif request.salvage:
+                refused.update(dict.fromkeys(new, _too_early(recorded_at, head)))
+                return Committed(head.position, head.recorded_at, 0, repeated, refused)
+        put = transaction.append(encoded, recorded_at=recorded_at)
+        folding = list(new.values())
+        self._pending.update(enumerate(folding, put.first))
+        fold.apply(put.first, put.recorded_at, folding)
+        return Committed(put.last, put.recorded_at, len(new), repeated, refused)
+
+
+def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[NewEvent]:
+    encoded = []
+    for index, event in new.items():
+        try:
+            encoded.append(NewEvent(event.TYPE, *ev.encode(event)))
+        except DoxaError as error:
+            problems[index] = error
+    return encoded
+
+
+def _leave_out(
+    events: dict[int, ev.Event], refused: dict[int, DoxaError], all_events: Sequence[ev.Event]
+) -> None:
+    """Removes the refused events, and each claim that a refused correction was to put in place."""
+    for index, error in list(refused.items()):
+        events.pop(index, None)
+        correction = all_events[index]
+        if not isinstance(correction, ev.Correction):
+            continue
+        for other, event in list(events.items()):
+            if (
+                isinstance(event, ev.Claim)
+                and event.id == correction.by
+                and event.workspace == correction.workspace
+            ):
+                del events[other]
+                refused[other] = InvalidEvent(
+                    f"claim {event.id!r} goes with the correction {correction.id!r}, which can't "
+                    f"be accepted: {error}"
+                )
+
+
+def _restamped(stated_at: int, new: dict[int, ev.Event]) -> dict[int, ev.Event]:
+    return {
+        index: event
+        if event.stated_at is not None
+        else event.model_copy(update={"stated_at": stated_at})
+        for index, event in new.items()
+    }
+
+
+def _too_early(recorded_at: int, head: Head) -> ClockError:
+    return ClockError(
+        f"recorded_at {times.iso(recorded_at)} is not later than the ledger's last, "
+        f"{times.iso(head.recorded_at)}; leave it out, or import with restamp"
+    )
