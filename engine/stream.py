@@ -15,12 +15,14 @@ from itertools import groupby
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Belief
+from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import expect, judge
 from doxa.engine.errors import ClockError, DoxaError, InvalidEvent, UnknownTarget
 from doxa.engine.log import Head, NewEvent, Row
 from doxa.engine.registry import Registry
-from doxa.engine.commits import CommitQueue
+from doxa.engine.settle import apply
 from doxa.engine.store import LogStore
+from doxa.engine.transaction import Transaction
 
 __all__ = ["Committed", "Fold", "Request", "Stream"]
 
@@ -65,7 +67,7 @@ class Fold:
 
     def apply(self, first: int, recorded_at: int, events: Sequence[ev.Event]) -> None:
         """Takes one commit in."""
-        self.registry.take(self.belief.apply(first, recorded_at, events))
+        self.registry.take(apply(self.belief, first, recorded_at, events))
 
     def follow(self, rows: Iterable[Row]) -> None:
         """Takes stored rows in, commit by commit."""
@@ -107,12 +109,12 @@ class Stream:
         """
         fold = self._fold
         head = self.store.head().position
-        if fold is None or head > self._published:
-            if self._mutex.acquire(blocking=wait or fold is None):
-                try:
-                    fold = self._current()
-                finally:
-                    self._mutex.release()
+        behind = fold is None or head > self._published
+        if behind and self._mutex.acquire(blocking=wait or fold is None):
+            try:
+                fold = self._current()
+            finally:
+                self._mutex.release()
         assert fold is not None
         return fold, min(self._published, fold.position)
 
