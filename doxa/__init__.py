@@ -35,11 +35,12 @@ from doxa.engine.errors import (
 )
 
 if TYPE_CHECKING:
+    from doxa.arguments import Source
     from doxa.engine.assembly import Block, Candidate, Receipt
     from doxa.engine.belief import Standing
-    from doxa.engine.events import Ref
+    from doxa.engine.fields import Ref
     from doxa.engine.registry import Reason
-    from doxa.ledger import Ledger, Source, open
+    from doxa.ledger import Ledger, open
     from doxa.views import TruthView
 
 __version__ = "0.1.0"
@@ -51,8 +52,8 @@ _LAZY = {
     "Ledger": "doxa.ledger",
     "Reason": "doxa.engine.registry",
     "Receipt": "doxa.engine.assembly",
-    "Ref": "doxa.engine.events",
-    "Source": "doxa.ledger",
+    "Ref": "doxa.engine.fields",
+    "Source": "doxa.arguments",
     "Standing": "doxa.engine.belief",
     "TruthView": "doxa.views",
     "open": "doxa.ledger",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from doxa.engine import codec, times
 from doxa.engine import events as ev
-from doxa.engine import times
 from doxa.engine.belief import Belief
 from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import expect, judge
@@ -73,7 +73,7 @@ class Fold:
         """Takes stored rows in, commit by commit."""
         for recorded_at, commit in groupby(rows, key=lambda row: row.recorded_at):
             taken = list(commit)
-            decoded = [ev.decode(row.type, row.head, row.data) for row in taken]
+            decoded = [codec.decode(row.type, row.head, row.data) for row in taken]
             self.apply(taken[0].position, recorded_at, decoded)
 
 
@@ -100,7 +100,7 @@ class Stream:
         row = self.store.row(position)
         if row is None:
             raise UnknownTarget(f"the log has no position {position}")
-        return ev.decode(row.type, row.head, row.data)
+        return codec.decode(row.type, row.head, row.data)
 
     def capture(self, *, wait: bool = False) -> tuple[Fold, int]:
         """The fold and the newest published position, other processes' commits included.
@@ -221,7 +221,7 @@ def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[N
     encoded = []
     for index, event in new.items():
         try:
-            encoded.append(NewEvent(event.TYPE, *ev.encode(event)))
+            encoded.append(NewEvent(event.TYPE, *codec.encode(event)))
         except DoxaError as error:
             problems[index] = error
     return encoded

@@ -1,0 +1,166 @@
+"""What the ledger's calls take and return besides plain values."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final, Self
+
+from doxa.engine import events as ev
+from doxa.engine import times
+from doxa.engine.errors import CallerError, InvalidEvent, InvalidTime
+from doxa.engine.parse import parse
+from doxa.engine.registry import Judgement
+
+__all__ = [
+    "UNSET",
+    "ArtefactId",
+    "Commit",
+    "CorrectionId",
+    "Instant",
+    "Source",
+    "SourceLike",
+    "Unset",
+    "check_revision",
+    "end_of",
+    "fresh",
+    "parsed",
+    "refuse_unknown",
+    "source_fields",
+]
+
+Instant = str | datetime | date
+
+
+class Unset:
+    """The type of an argument that was left out, where ``None`` has a meaning of its own."""
+
+    def __repr__(self) -> str:
+        return "(left out)"
+
+
+UNSET: Final = Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source of evidence: its id and, where they are known, the place and words in it.
+
+    ``origin`` is who stands behind it (two sources of one origin do not corroborate each other; it
+    defaults to the id), ``digest`` that of its content, ``observed_at`` when it was looked at.
+    """
+
+    id: str
+    locator: str | None = None
+    quote: str | None = None
+    digest: str | None = None
+    origin: str | None = None
+    observed_at: Instant | None = None
+
+
+class CorrectionId(str):
+    """The id of a correction; ``replacement`` is that of the claim put in, if any."""
+
+    replacement: str | None
+
+    def __new__(cls, id: str, replacement: str | None) -> Self:
+        self = super().__new__(cls, id)
+        self.replacement = replacement
+        return self
+
+
+class ArtefactId(str):
+    """The id of a citation or summary; ``judgement`` says whether it is eligible at registration,
+    and if not, why not: registering it is allowed all the same."""
+
+    judgement: Judgement
+
+    def __new__(cls, id: str, judgement: Judgement) -> Self:
+        self = super().__new__(cls, id)
+        self.judgement = judgement
+        return self
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it is eligible at its own registration."""
+        return self.judgement.eligible
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What an append did: the ids of its events in order, the revision, and how many were new."""
+
+    ids: tuple[str, ...]
+    revision: int
+    recorded_at: datetime
+    new: int
+    repeated: int
+
+
+SourceLike = str | Source | Mapping[str, Any]
+
+
+def fresh(kind: str) -> str:
+    return f"{kind}-{uuid.uuid4().hex[:20]}"
+
+
+def source_fields(source: SourceLike | None) -> object:
+    if isinstance(source, Source):
+        return {name: getattr(source, name) for name in Source.__slots__}
+    return source
+
+
+def end_of(fields: dict[str, Any], valid_to: object, valid_until: object) -> None:
+    if valid_until is None:
+        fields["valid_to"] = valid_to
+        return
+    if valid_to is not None:
+        raise InvalidEvent("valid_to (exclusive) and valid_until (an inclusive day): give one")
+    fields["valid_until"] = valid_until
+
+
+def parsed(
+    events: Iterable[Mapping[str, Any] | ev.Event],
+) -> tuple[Sequence[ev.Event], int | None]:
+    if isinstance(events, Mapping | str | ev.Event):
+        raise InvalidEvent(f"{events!r:.80} is one event or text; give a list of events")
+    found: list[ev.Event] = []
+    stamps: set[int] = set()
+    for event in events:
+        if isinstance(event, ev.Event):
+            found.append(event)
+            continue
+        if not isinstance(event, Mapping):
+            raise InvalidEvent(f"{event!r:.80} is no event; give mappings in the exchange form")
+        fields = dict(event)
+        if fields.get("id") is None:
+            fields["id"] = fresh(str(fields.get("event", "event")))
+        if fields.get("recorded_at") is not None:
+            stamps.add(times.instant(fields["recorded_at"], "recorded_at"))
+        found.append(parse(fields))
+    if len(stamps) > 1:
+        raise InvalidTime(
+            f"{len(stamps)} different recorded_at in one append; a commit has one: use "
+            "import_events for several commits"
+        )
+    return found, stamps.pop() if stamps else None
+
+
+def check_revision(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise CallerError(f"{name} is {value!r}; a revision is a position in the log, 0 or more")
+    return value
+
+
+def refuse_unknown(unknown: Mapping[str, object]) -> None:
+    name = next(iter(unknown))
+    if name == "as_of":
+        raise CallerError(
+            "as_of is refused: say valid_at (when it applied in the world) and known_at (what had "
+            "been recorded by then)"
+        )
+    raise CallerError(
+        f"view takes no {name!r}; it takes valid_at, known_at, workspace, perspective, shared"
+    )

@@ -1,0 +1,408 @@
+"""The ledger's writing half: what is recorded, each call one durable commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, Literal
+
+from doxa.arguments import (
+    UNSET,
+    ArtefactId,
+    Commit,
+    CorrectionId,
+    Instant,
+    Source,
+    SourceLike,
+    Unset,
+    check_revision,
+    end_of,
+    fresh,
+    parsed,
+    source_fields,
+)
+from doxa.engine import events as ev
+from doxa.engine import times
+from doxa.engine.errors import (
+    CallerError,
+    InvalidEvent,
+    RevisionConflict,
+    UnknownTarget,
+    ViewMoved,
+)
+from doxa.engine.graph import CLAIM, NONE, SUPPORT, entity
+from doxa.engine.stream import Request, Stream
+from doxa.engine.view import Id
+from doxa.views import TruthView
+
+__all__ = ["Writing"]
+
+
+class Writing:
+    """Everything that appends to the log."""
+
+    _stream: Stream
+
+    def claim(
+        self,
+        subject: str,
+        predicate: str,
+        object: Any,
+        *,
+        id: str | None = None,
+        text: str | None = None,
+        kind: str = "fact",
+        perspective: str = "",
+        valid_from: Instant | None = None,
+        valid_to: Instant | None = None,
+        valid_until: date | str | None = None,
+        source: SourceLike | None = None,
+        because: Iterable[Id] = (),
+        assumed: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> str:
+        """Records a claim, with its own support if ``source`` or ``because`` is given.
+
+        ``object`` is any JSON value; the interval is ``[valid_from, valid_to)``, ``None`` an open
+        end; ``valid_until`` is an inclusive last day instead. Returns the claim's id.
+        """
+        fields: dict[str, Any] = {
+            "event": "claim",
+            "id": fresh("claim") if id is None else id,
+            "workspace": workspace,
+            "subject": subject,
+            "predicate": predicate,
+            "object": object,
+            "text": text,
+            "kind": kind,
+            "perspective": perspective,
+            "valid_from": valid_from,
+            "source": source_fields(source),
+            "because": because,
+            "assumed": assumed,
+        }
+        end_of(fields, valid_to, valid_until)
+        return self._one(fields, recorded_at)
+
+    def support(
+        self,
+        claim: str,
+        *,
+        source: SourceLike | None = None,
+        because: Iterable[Id] = (),
+        stance: Literal["supports", "refutes"] = "supports",
+        valid_from: Instant | None = None,
+        valid_to: Instant | None = None,
+        valid_until: date | str | None = None,
+        assumed: str | None = None,
+        id: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> str:
+        """Records evidence for or against a claim: a ``source``, or the claims of ``because``."""
+        fields: dict[str, Any] = {
+            "event": "support",
+            "id": fresh("support") if id is None else id,
+            "workspace": workspace,
+            "claim": claim,
+            "source": source_fields(source),
+            "because": because,
+            "stance": stance,
+            "valid_from": valid_from,
+            "assumed": assumed,
+        }
+        end_of(fields, valid_to, valid_until)
+        return self._one(fields, recorded_at)
+
+    def withdraw(
+        self,
+        target: str | Source,
+        *,
+        reason: str | None = None,
+        valid_from: Instant | None = None,
+        valid_to: Instant | None = None,
+        valid_until: date | str | None = None,
+        source: SourceLike | None = None,
+        id: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> str:
+        """Takes back an event or artefact by id, or a whole source (``doxa.Source("id")``).
+
+        ``source`` says who asked. Without bounds it is taken back at all valid times.
+        """
+        fields: dict[str, Any] = {
+            "event": "withdrawal",
+            "id": fresh("withdrawal") if id is None else id,
+            "workspace": workspace,
+            "reason": reason,
+            "asked_by": source_fields(source),
+            "valid_from": valid_from,
+        }
+        if isinstance(target, Source):
+            fields["source"] = target.id
+        else:
+            fields["target"] = target
+        end_of(fields, valid_to, valid_until)
+        return self._one(fields, recorded_at)
+
+    def correct(
+        self,
+        claim: str,
+        object: Any = UNSET,
+        *,
+        by: str | None = None,
+        valid_from: Instant | Unset | None = UNSET,
+        valid_to: Instant | Unset | None = UNSET,
+        valid_until: date | str | None = None,
+        source: SourceLike | None = None,
+        because: Iterable[Id] = (),
+        reason: str | None = None,
+        text: str | None = None,
+        kind: str | None = None,
+        id: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> CorrectionId:
+        """Replaces a claim: by a new ``object``, by an existing claim (``by``), or by nothing.
+
+        With an object the bounds set the new claim's interval, those left out being the target's;
+        otherwise they set the portion that is corrected. Left out is not ``None``: ``None`` is an
+        open bound, or the JSON null. Both events go into one commit.
+        """
+        if not isinstance(object, Unset) and by is not None:
+            raise CallerError("give a new object or an existing claim (by), not both")
+        bounds: dict[str, Any] = {}
+        if not isinstance(valid_from, Unset):
+            bounds["valid_from"] = valid_from
+        if not isinstance(valid_to, Unset):
+            bounds["valid_to"] = valid_to
+        if valid_until is not None:
+            bounds["valid_until"] = valid_until
+        correction: dict[str, Any] = {
+            "event": "correction",
+            "id": fresh("correction") if id is None else id,
+            "workspace": workspace,
+            "corrects": claim,
+            "source": source_fields(source),
+            "reason": reason,
+        }
+        events = [correction]
+        if isinstance(object, Unset):
+            correction |= bounds | ({} if by is None else {"by": by})
+        else:
+            new = self._replacement(claim, workspace, bounds)
+            new |= {
+                "object": object,
+                "text": text,
+                "source": source_fields(source),
+                "because": because,
+            }
+            if kind is not None:
+                new["kind"] = kind
+            by = correction["by"] = new["id"]
+            events.insert(0, new)
+        self.append(events, recorded_at=recorded_at)
+        return CorrectionId(correction["id"], by)
+
+    def _replacement(
+        self, claim: object, workspace: str, bounds: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """A claim like another, over the bounds that are given and its own where they are not."""
+        fold, _ = self._stream.capture()
+        found = NONE if not isinstance(claim, str) else fold.belief.graph.find(workspace, claim)
+        if found == NONE or found & 7 != CLAIM:
+            raise UnknownTarget(
+                f"{claim!r} is no claim in workspace {workspace!r}; give the id that claim returned"
+            )
+        old = self._stream.payload(fold.belief.graph.position_of(found))
+        assert isinstance(old, ev.Claim)
+        fields: dict[str, Any] = {
+            "event": "claim",
+            "id": fresh("claim"),
+            "workspace": workspace,
+            "subject": old.subject,
+            "predicate": old.predicate,
+            "kind": old.kind,
+            "perspective": old.perspective,
+            "valid_from": None if old.valid_from == times.NEG else times.moment(old.valid_from),
+        }
+        if "valid_until" not in bounds:
+            fields["valid_to"] = None if old.valid_to == times.POS else times.moment(old.valid_to)
+        return fields | dict(bounds)
+
+    def cite(
+        self,
+        text: str,
+        *,
+        claim: str | None = None,
+        source: str | Source | None = None,
+        supports: Iterable[Id] = (),
+        facts: Iterable[Id] = (),
+        sources: Iterable[str] = (),
+        binding: Literal["dependencies", "snapshot"] = "dependencies",
+        selection: Iterable[str] | None = None,
+        view: TruthView | None = None,
+        id: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> ArtefactId:
+        """Registers a citation: its text, and the supports that it quotes.
+
+        ``claim`` (and ``source``) stand for the supports of that claim (from that source). The
+        binding, the selection of subjects and the view are as for `summarize`.
+        """
+        named = list(supports)
+        if claim is not None:
+            named += self._supports_of(claim, source, workspace)
+        elif source is not None:
+            raise CallerError("source goes with claim: which claim does it support?")
+        fields = {"event": "citation", "supports": named, "facts": facts, "sources": list(sources)}
+        return self._artefact(fields, text, binding, selection, view, id, workspace, recorded_at)
+
+    def summarize(
+        self,
+        text: str,
+        *,
+        facts: Iterable[Id] = (),
+        supports: Iterable[Id] = (),
+        sources: Iterable[str] = (),
+        citations: Iterable[Id] = (),
+        binding: Literal["dependencies", "snapshot"] = "dependencies",
+        selection: Iterable[str] | None = None,
+        view: TruthView | None = None,
+        id: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> ArtefactId:
+        """Registers a summary with what it rests on.
+
+        ``binding="snapshot"`` also binds it to the fingerprint of the ``selection`` (subjects; left
+        out: the workspace). ``view`` is the one that the text was made from: its ``valid_at`` is
+        the snapshot's, and `ViewMoved` is raised if the truth moved since.
+        """
+        fields = {
+            "event": "summary",
+            "facts": facts,
+            "supports": supports,
+            "sources": list(sources),
+            "citations": citations,
+        }
+        return self._artefact(fields, text, binding, selection, view, id, workspace, recorded_at)
+
+    def _artefact(
+        self,
+        fields: dict[str, Any],
+        text: str,
+        binding: str,
+        selection: Iterable[str] | None,
+        view: TruthView | None,
+        id: str | None,
+        workspace: str,
+        recorded_at: Instant | None,
+    ) -> ArtefactId:
+        name = fresh(fields["event"]) if id is None else id
+        fields |= {"id": name, "workspace": workspace, "text": text, "binding": binding}
+        if selection is not None:
+            fields["subjects"] = list(selection)
+        expected = None
+        if view is not None:
+            if binding == "snapshot":
+                fields["valid_at"] = view.valid_at
+            expected = view.revision
+        try:
+            self.append([fields], recorded_at=recorded_at, expected_revision=expected)
+        except RevisionConflict as error:
+            raise ViewMoved(
+                f"the truth moved since the view at revision {expected}, from which the text was "
+                f"made ({error}); capture a new view and make the text anew"
+            ) from None
+        fold, _ = self._stream.capture()
+        row = fold.belief.graph.find(workspace, name) >> 3
+        judged = fold.registry.judge(row, *fold.registry.at_registration(row))
+        return ArtefactId(name, judged)
+
+    def _supports_of(self, claim: str, source: str | Source | None, workspace: str) -> list[str]:
+        fold, k = self._stream.capture()
+        graph = fold.belief.graph
+        found = graph.find(workspace, claim)
+        if found == NONE or found & 7 != CLAIM:
+            raise UnknownTarget(f"{claim!r} is no claim in workspace {workspace!r}")
+        name = source.id if isinstance(source, Source) else source
+        rows = [
+            row
+            for row in graph.supports_of(found >> 3)
+            if graph.s_pos[row] <= k
+            and (
+                name is None
+                or (
+                    graph.s_source[row] != NONE
+                    and graph.names.texts[graph.r_name[graph.s_source[row]]] == name
+                )
+            )
+        ]
+        if not rows:
+            what = "no support" if name is None else f"no support from the source {name!r}"
+            raise UnknownTarget(
+                f"claim {claim!r} has {what}; record one with support(…), or give supports=[…]"
+            )
+        return [graph.id_of(entity(SUPPORT, row)) for row in rows]
+
+    def policy(
+        self,
+        *,
+        single_valued: str | None = None,
+        contradicts: Iterable[str] = (),
+        verified: str | None = None,
+        reason: str | None = None,
+        id: str | None = None,
+        workspace: str = "",
+        recorded_at: Instant | None = None,
+    ) -> str:
+        """Declares a policy: a ``single_valued`` predicate, claims that contradict each other
+        (``contradicts``), or a claim that somebody ``verified``. Withdraw it by its id."""
+        fields: dict[str, Any] = {
+            "event": "policy",
+            "id": fresh("policy") if id is None else id,
+            "workspace": workspace,
+            "single_valued": single_valued,
+            "contradicts": tuple(contradicts),
+            "verified": verified,
+            "reason": reason,
+        }
+        return self._one(fields, recorded_at)
+
+    def _one(self, fields: Mapping[str, Any], recorded_at: Instant | None) -> str:
+        self.append([fields], recorded_at=recorded_at)
+        id: str = fields["id"]
+        return id
+
+    def append(
+        self,
+        events: Iterable[Mapping[str, Any] | ev.Event],
+        *,
+        expected_revision: int | None = None,
+        recorded_at: Instant | None = None,
+    ) -> Commit:
+        """Appends events, as mappings in the exchange form, in one atomic and durable commit.
+
+        With ``expected_revision`` it is refused (`RevisionConflict`) if a workspace of the events
+        has moved past it. What is there already with the same content is not repeated; with other
+        content it raises `DuplicateId`. On any error nothing is written.
+        """
+        given, stamp = parsed(events)
+        if recorded_at is not None:
+            stamp = times.instant(recorded_at, "recorded_at")
+        if expected_revision is not None:
+            check_revision(expected_revision, "expected_revision")
+        if not given:
+            raise InvalidEvent("an append needs at least one event")
+        done = self._stream.append(Request(given, recorded_at=stamp, expected=expected_revision))
+        return Commit(
+            tuple(event.id for event in given),
+            done.revision,
+            times.moment(done.recorded_at),
+            done.new,
+            done.repeated,
+        )

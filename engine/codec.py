@@ -1,0 +1,139 @@
+"""The stored form of events, and back.
+
+An event is stored in two parts. The **head** holds what must stay for ever so that the standing
+of everything else can be recomputed: ids, intervals and edges. The **data** holds the content:
+words, values, quotes. Erasure removes the data and its salt; the head and the hash chain stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
+from doxa.engine.events import CLASSES, Event, Ref, SourceRef
+
+__all__ = ["PAYLOAD_LIMIT", "VERSION", "decode", "encode"]
+
+VERSION: Final = 1
+PAYLOAD_LIMIT: Final = 1 << 20  # bytes of head and data together
+
+# Fields of the head, in order; all others are content. Policies keep their name in the head and
+# the predicate, which may be about a person, in the data.
+_HEAD: Final[dict[str, tuple[str, ...]]] = {
+    "claim": ("kind", "valid_from", "valid_to", "because"),
+    "support": ("claim", "because", "stance", "valid_from", "valid_to"),
+    "withdrawal": ("target", "source", "valid_from", "valid_to"),
+    "correction": ("corrects", "by", "valid_from", "valid_to"),
+    "citation": ("facts", "supports", "sources", "binding", "valid_at"),
+    "summary": ("facts", "supports", "sources", "citations", "binding", "valid_at"),
+    "policy": ("contradicts", "verified"),
+}
+_DEFAULTS: Final = {
+    name: {
+        field: info.default for field, info in cls.model_fields.items() if not info.is_required()
+    }
+    for name, cls in CLASSES.items()
+}
+_SOURCED: Final = ("claim", "support", "correction")
+
+
+def _dump(value: object) -> bytes:
+    return json.dumps(
+        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_ref_out
+    ).encode()
+
+
+def _ref_out(value: object) -> object:
+    raise TypeError(f"{value!r} has no stored form")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, SourceRef):
+        return value.model_dump(exclude_none=True)
+    if isinstance(value, Ref):
+        return {"workspace": value.workspace, "id": value.id}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def encode(event: Event) -> tuple[bytes, bytes]:
+    """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
+    defaults = _DEFAULTS[event.TYPE]
+    head: dict[str, object] = {"v": VERSION, "id": event.id}
+    data: dict[str, object] = {}
+    if event.workspace:
+        head["workspace"] = event.workspace
+    in_head = _HEAD[event.TYPE]
+    for field in in_head:
+        value = getattr(event, field)
+        if value != defaults.get(field, head):
+            head[field] = _plain(value)
+    source = getattr(event, "source", None)
+    if source is not None and event.TYPE in _SOURCED:
+        head["source"] = source.id
+        if details := source.model_dump(exclude={"id"}, exclude_none=True):
+            data["source"] = details
+    for field in type(event).model_fields:
+        if field in in_head or field in ("id", "workspace", "source"):
+            continue
+        value = getattr(event, field)
+        default = defaults.get(field, head)
+        if value is not default and (value != default or type(value) is not type(default)):
+            data[field] = _plain(value)
+    encoded = _dump(head), _dump(data)
+    size = len(encoded[0]) + len(encoded[1])
+    if size > PAYLOAD_LIMIT:
+        raise PayloadTooLarge(
+            f"{event.TYPE} {event.id!r} has {size:,} bytes; the limit is {PAYLOAD_LIMIT:,}: "
+            "keep large texts outside and claim their digest and place"
+        )
+    return encoded
+
+
+Upcast = Callable[[dict[str, Any], dict[str, Any]], None]
+# What turns the head and data of version n into those of n + 1, by (type, n).
+_UPCASTS: dict[tuple[str, int], Upcast] = {}
+
+
+def decode(kind: str, head: bytes, data: bytes | None) -> Event:
+    """The event of a stored head and data; with ``data`` erased, its content is empty.
+
+    Raises `NewerFormat` for an event of a later version, `DamageError` for one that can't be read.
+    """
+    try:
+        fields: dict[str, Any] = from_json(head)
+        content: dict[str, Any] = {} if data is None else from_json(data)
+        version = fields.pop("v")
+        cls = CLASSES.get(kind)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise DamageError(f"a stored {kind} can't be read: {error}") from None
+    if version > VERSION or cls is None:
+        raise NewerFormat(
+            f"the log holds a {kind} of version {version}; this doxa reads versions up to "
+            f"{VERSION} of {', '.join(CLASSES)}: upgrade doxa"
+        )
+    for step in range(version, VERSION):
+        _UPCASTS[kind, step](fields, content)
+    if kind in _SOURCED and "source" in fields:
+        fields["source"] = SourceRef.model_construct(
+            id=fields["source"], **content.pop("source", {})
+        )
+    if "asked_by" in content:
+        content["asked_by"] = SourceRef.model_construct(**content["asked_by"])
+    for name in ("because", "facts", "supports", "citations", "sources", "contradicts"):
+        if name in fields:
+            fields[name] = tuple(
+                Ref(**item) if isinstance(item, dict) else item for item in fields[name]
+            )
+    if "subjects" in content and content["subjects"] is not None:
+        content["subjects"] = tuple(content["subjects"])
+    if data is None and kind == "claim":
+        content = {"subject": "", "predicate": "", "object": None}
+    elif data is None and kind in ("citation", "summary"):
+        content = {"text": ""}
+    return cls.model_construct(None, **fields, **content)

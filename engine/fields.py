@@ -1,0 +1,171 @@
+"""The kinds of field that events are made of: labels, texts, JSON values, references, sources."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, NamedTuple, NoReturn
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic_core import PydanticCustomError
+
+from doxa.engine import times
+
+__all__ = [
+    "CARRIED",
+    "EventId",
+    "Label",
+    "Model",
+    "Name",
+    "Ref",
+    "References",
+    "SourceField",
+    "SourceRef",
+    "Text",
+    "Value",
+    "refuse",
+]
+
+CARRIED: Final = "/support"  # the id of a claim's own support is the claim's id with this ending
+LABEL_LIMIT: Final = 1_000  # characters
+DEPTH_LIMIT: Final = 100  # nested lists and objects in a value
+
+# C0 and C1 controls, line and paragraph separators, bidirectional marks, surrogates
+_BAD_LABEL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def refuse(message: str) -> NoReturn:
+    raise PydanticCustomError("doxa", "{message}", {"message": message})
+
+
+def _text(value: str) -> str:
+    if found := _SURROGATE.search(value):
+        refuse(f"holds U+{ord(found[0]):04X} at {found.start()}, half of a surrogate pair")
+    return value
+
+
+def _label(value: str) -> str:
+    _text(value)
+    if found := _BAD_LABEL.search(value):
+        refuse(
+            f"holds the control or direction mark U+{ord(found[0]):04X} at {found.start()}; "
+            "a label is one line of plain text"
+        )
+    if len(value) > LABEL_LIMIT:
+        refuse(f"has {len(value)} characters; a label has at most {LABEL_LIMIT}")
+    return value
+
+
+def _name(value: str) -> str:
+    if not value:
+        refuse("is empty")
+    return _label(value)
+
+
+def _event_id(value: str) -> str:
+    if value.endswith(CARRIED):
+        refuse(f"ends in {CARRIED!r}, which is reserved for the support that a claim carries")
+    return _name(value)
+
+
+def _json_value(value: object) -> object:
+    """A copy of a JSON value, checked without recursion on the way down."""
+    if value is None or type(value) in (bool, int):
+        return value
+    if type(value) is str:
+        return _text(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            refuse(f"holds {value}, which is not a number that JSON has")
+        return float(value)
+    return _json_container(value, 0)
+
+
+def _json_container(value: object, depth: int) -> object:
+    if depth > DEPTH_LIMIT:
+        refuse(f"is nested more than {DEPTH_LIMIT} deep")
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                refuse(f"has the key {key!r}, a {type(key).__name__}; keys are text")
+        return {_text(key): _json_nested(item, depth) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_nested(item, depth) for item in value]
+    refuse(
+        f"holds a {type(value).__name__}; a value is null, true, false, a number, text, "
+        "a list or an object with text keys"
+    )
+
+
+def _json_nested(value: object, depth: int) -> object:
+    if isinstance(value, Mapping | list | tuple):
+        return _json_container(value, depth + 1)
+    return _json_value(value)
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Label = Annotated[str, AfterValidator(_label)]
+Name = Annotated[str, AfterValidator(_name)]
+EventId = Annotated[str, AfterValidator(_event_id)]
+Value = Annotated[Any, BeforeValidator(_json_value)]
+
+
+class Ref(NamedTuple):
+    """An id in a named workspace; ``Ref("", id)`` is the shared one."""
+
+    workspace: str
+    id: str
+
+
+def _reference(value: object) -> object:
+    if isinstance(value, Ref):
+        return Ref(_label(value.workspace), _name(value.id))
+    if isinstance(value, str):
+        return _name(str(value))
+    if isinstance(value, Mapping) and set(value) == {"workspace", "id"}:
+        workspace, id = value["workspace"], value["id"]
+        if isinstance(workspace, str) and isinstance(id, str):
+            return Ref(_label(workspace), _name(id))
+    refuse(f'is {value!r}; a reference is an id, or {{"workspace": "", "id": …}} for a shared one')
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, str | Ref | Mapping) or not isinstance(value, Iterable):
+        refuse(f"is {value!r}; give a list of ids")
+    return tuple(dict.fromkeys(_reference(item) for item in value))
+
+
+References = Annotated[tuple[Any, ...], BeforeValidator(_listed)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SourceRef(Model):
+    """Where evidence comes from. ``origin`` defaults to the source's id where origins count."""
+
+    id: Name
+    locator: Text | None = None
+    quote: Text | None = None
+    digest: Label | None = None
+    origin: Label | None = None
+    observed_at: int | None = None
+
+
+def _source(value: object) -> object:
+    if isinstance(value, SourceRef):
+        return value
+    if isinstance(value, str):
+        return SourceRef(id=str(value))
+    if isinstance(value, Mapping):
+        fields = dict(value)
+        if fields.get("observed_at") is not None:
+            fields["observed_at"] = times.instant(fields["observed_at"], "observed_at")
+        return SourceRef.model_validate(fields)
+    refuse(f'is {value!r}; a source is its id, or {{"id": …, "locator": …, "quote": …}}')
+
+
+SourceField = Annotated[SourceRef, BeforeValidator(_source)]
