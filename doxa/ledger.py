@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from doxa.arguments import Instant, check_revision, refuse_unknown
 from doxa.engine import times
-from doxa.engine.errors import CallerError, InvalidTime, NotALedger, ViewMoved
-from doxa.engine.graph import NONE
+from doxa.engine.errors import CallerError, InvalidTime, NotALedger, UnknownTarget, ViewMoved
+from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Fold, Stream
 from doxa.views import Belief, TruthView
 from doxa.writing import Writing
@@ -76,9 +76,9 @@ class Ledger(Writing):
         from doxa.engine.store import wall_clock
 
         self.path = None if path is None else _folder(path, create)
-        self._clock = wall_clock if clock is None else _micros(clock)
+        self.clock = wall_clock if clock is None else _micros(clock)
         self.recorder = SQLiteRecorder.open(
-            None if self.path is None else self.path / LOG, create=create, clock=self._clock
+            None if self.path is None else self.path / LOG, create=create, clock=self.clock
         )
         try:
             self._stream = Stream(self.recorder)
@@ -195,7 +195,7 @@ class Ledger(Writing):
             return k, False
         at = times.instant(known_at, "known_at")
         last = graph.recorded_of(head) if head else times.NEG
-        if at > max(last, self._clock()):
+        if at > max(last, self.clock()):
             raise InvalidTime(
                 f"known_at {times.iso(at)} is in the future: nothing can be known from then yet; "
                 "leave it out for the newest knowledge"
@@ -231,6 +231,14 @@ class Ledger(Writing):
 
         fold = self._fold_of(view)
         return judge_ids(fold.registry, view, [ids] if isinstance(ids, str) else ids)
+
+    def judge_artefact(self, view: TruthView, workspace: str, id: str) -> Judgement:
+        """Whether one artefact of a named workspace may be served at a view."""
+        registry = self._fold_of(view).registry
+        found = view.graph.find(workspace, id)
+        if found == NONE or found & 7 != ARTEFACT:
+            raise UnknownTarget(f"{id!r} is no artefact in workspace {workspace!r}")
+        return registry.judge(found >> 3, view.v, view.k)
 
     def reconcile(self, view: TruthView, since: TruthView | None = None) -> Reconciliation:
         """What is invalidated, restored and unchanged at a view, since another or, without one,

@@ -172,7 +172,7 @@ class Belief:
     def source_live(self, source: int, v: Instant, k: int) -> bool:
         """Whether a source is live at (v, k), in its workspace and in the shared one."""
         return all(
-            covers(self.extent(entity(SOURCE, row), k), v) for row in self._with_shared(source)
+            covers(self.extent(entity(SOURCE, row), k), v) for row in self.with_shared(source)
         )
 
     def live_corrections(self, claim: int, v: Instant, k: int) -> Iterator[int]:
@@ -266,11 +266,12 @@ class Belief:
     def source_extent_now(self, source: int) -> Intervals:
         """Where a source counts at the head, in its workspace and in the shared one."""
         found = ALL
-        for row in self._with_shared(source):
+        for row in self.with_shared(source):
             found = intersect(found, self.extent_now(entity(SOURCE, row)))
         return found
 
-    def _with_shared(self, source: int) -> Iterable[int]:
+    def with_shared(self, source: int) -> Iterable[int]:
+        """A source, and the one of the same name in the shared workspace where there is one."""
         graph = self.graph
         if graph.r_ws[source] == self.shared:
             return (source,)

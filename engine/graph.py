@@ -146,6 +146,7 @@ class Graph:
         self.contradictions: dict[int, list[int]] = {}  # claim → policy rows
         self.p_claims: dict[int, tuple[int, ...]] = {}
         self.p_predicate: dict[int, int] = {}
+        self.verifications: dict[int, list[int]] = {}  # claim → policy rows
 
     # -- commits and positions
 
@@ -483,3 +484,6 @@ class Graph:
             self.p_claims[row] = claims
             for claim in claims:
                 self.contradictions.setdefault(claim, []).append(row)
+        elif event.verified is not None:
+            claim = self._find(event, event.verified) >> 3
+            self.verifications.setdefault(claim, []).append(row)

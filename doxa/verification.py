@@ -1,0 +1,209 @@
+"""Checking a whole ledger: the chain, the commitments, and belief against the oracle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.engine import times
+from doxa.engine.graph import KINDS, NONE, Graph
+from doxa.engine.log import Problem
+
+if TYPE_CHECKING:
+    from doxa.ledger import Ledger
+    from doxa.oracle import Log
+    from doxa.views import TruthView
+
+__all__ = ["Report", "stats", "verify"]
+
+INSTANTS: Final = 6  # valid times at which belief is compared
+REVISIONS: Final = 3  # and revisions, the head being one
+LISTED: Final = 20  # differences named one by one
+
+
+@dataclass
+class Report:
+    """What a verification found. ``ok`` is true where nothing is wrong; ``notes`` are worth
+    knowing all the same. Keep ``head`` and ``chain`` elsewhere: they show a cut-off log."""
+
+    events: int
+    erased: int
+    head: int
+    chain: str
+    compared: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return {
+            "ok": self.ok,
+            "events": self.events,
+            "erased": self.erased,
+            "head": self.head,
+            "chain": self.chain,
+            "compared": self.compared,
+            "problems": [problem._asdict() for problem in self.problems],
+            "notes": self.notes,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.events} events, {self.erased} erased, head {self.head}",
+            f"chain {self.chain}",
+            f"{self.compared} standings compared with the oracle",
+            *(f"problem at {p.position}: {p.code}: {p.message}" for p in self.problems),
+            *(f"note: {note}" for note in self.notes),
+            "all is well" if self.ok else f"{len(self.problems)} problem(s)",
+        ]
+        return "\n".join(lines)
+
+
+def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
+    """Recomputes the chain, then compares belief and registry with the oracle's at a few
+    coordinates spread over both times. O(events) for each."""
+    audit = ledger.recorder.verify()
+    report = Report(
+        audit.events, audit.erased, audit.position, audit.chain, problems=list(audit.problems)
+    )
+    if ledger.recorder.wal_reset_bug:
+        report.notes.append(
+            f"SQLite {ledger.recorder.sqlite_version} has the WAL-reset bug; doxa's lock file "
+            "keeps it from striking: let nothing else write to or checkpoint log.sqlite"
+        )
+    if audit.problems or not oracle:
+        return report
+    from doxa.oracle import Log
+
+    rows = [row for page in ledger.recorder.read_rows() for row in page]
+    log = Log.from_rows(rows)
+    _compare(ledger, log, report)
+    _rings(ledger, log, report)
+    return report
+
+
+def _spread(values: list[int], count: int) -> list[int]:
+    """Up to ``count`` of the values, evenly over them, the last one included."""
+    if len(values) <= count:
+        return values
+    return sorted({values[(i + 1) * len(values) // count - 1] for i in range(count)})
+
+
+def _compare(ledger: Ledger, log: Log, report: Report) -> None:
+    revisions = _spread([commit.last for commit in log.commits], REVISIONS)
+    bounds = [at for at in log.boundaries() if times.FIRST <= at <= times.LAST]
+    instants = _spread(sorted(set(bounds)), INSTANTS) or [0]
+    names = sorted({claim.workspace for claim in log.claims.values()})
+    for workspace in names:
+        for revision in revisions:
+            for v in instants:
+                _compare_at(ledger, log, report, workspace, v, revision)
+
+
+def _compare_at(
+    ledger: Ledger, log: Log, report: Report, workspace: str, v: int, revision: int
+) -> None:
+    from doxa.oracle import Truth
+
+    truth = Truth(log, v, revision, workspace=workspace)
+    view = ledger.view(valid_at=times.moment(v), known_at=revision, workspace=workspace)
+    where = f"at valid_at {times.iso(v)}, revision {revision}"
+    for (place, id), expected in truth.standings().items():
+        report.compared += 1
+        found = view.standing(id, workspace=place)
+        if found != expected:
+            _differs(report, f"claim {id!r} in {place!r} is {found} {where}, oracle: {expected}")
+    for place, id in truth.artefacts():
+        report.compared += 1
+        expected_state = truth.eligible(id, place)
+        state = _judged(ledger, view, place, id)
+        if state != expected_state:
+            _differs(report, f"artefact {id!r} is {state} {where}, oracle: {expected_state}")
+
+
+def _judged(ledger: Ledger, view: TruthView, workspace: str, id: str) -> tuple[bool, str | None]:
+    judged = ledger.judge_artefact(view, workspace, id)
+    return judged.eligible, None if judged.reason is None else str(judged.reason)
+
+
+def _differs(report: Report, message: str) -> None:
+    if len(report.problems) < LISTED:
+        report.problems.append(Problem(0, "belief", message))
+
+
+def _rings(ledger: Ledger, log: Log, report: Report) -> None:
+    """Corrections that go round, which only a later restoration can bring about."""
+    from doxa.oracle import rings
+
+    view = ledger.view(valid_at=times.moment(0))
+    if not _may_ring(view.graph):
+        return
+    for ring in rings(log, view.revision):
+        members = ", ".join(sorted(id for _, id in ring))
+        report.notes.append(
+            f"the corrections of {members} go round in a ring, so none of them stands; withdraw "
+            "one of the corrections, or claim anew"
+        )
+
+
+def _may_ring(graph: Graph) -> bool:
+    """Whether corrections, withdrawn ones included, go round anywhere: what is left when claims
+    that nothing replaces are taken away, again and again."""
+    onward: Counter[int] = Counter()
+    for target, by in zip(graph.k_target, graph.k_by, strict=True):
+        if by != NONE:
+            onward[target] += 1
+    ends = [claim for claim in set(graph.k_by) if claim != NONE and not onward[claim]]
+    while ends:
+        claim = ends.pop()
+        for row in graph.replaces.get(claim, ()):
+            target = graph.k_target[row]
+            onward[target] -= 1
+            if not onward[target]:
+                ends.append(target)
+    return any(onward.values())
+
+
+def stats(ledger: Ledger) -> dict[str, Any]:
+    """Figures about a ledger, as a JSON object; sizes in bytes, times as ISO text."""
+    view = ledger.view(valid_at=times.moment(0))
+    graph, head = view.graph, view.revision
+    found: dict[str, Any] = {
+        "path": None if ledger.path is None else str(ledger.path),
+        "ledger": ledger.recorder.ledger_id,
+        "revision": head,
+        "recorded_at": None if not head else times.iso(graph.recorded_of(head)),
+        "commits": sum(1 for last in graph.commit_last if last <= head),
+        "events": _by_kind(graph, head),
+        "workspaces": {
+            graph.names.texts[code]: graph.revision(code, head) for code in sorted(graph.revisions)
+        },
+        "sources": len(graph.r_name),
+        "bytes": {} if ledger.path is None else dict(_sizes(ledger)),
+        "sqlite": ledger.recorder.sqlite_version,
+        "wal_reset_bug": ledger.recorder.wal_reset_bug,
+    }
+    ahead = (graph.recorded_of(head) - ledger.clock()) if head else 0
+    # A clock that once ran ahead drags every later commit with it.
+    found["ahead_of_clock_seconds"] = max(0, ahead) / 1e6
+    return found
+
+
+def _by_kind(graph: Graph, head: int) -> dict[str, int]:
+    kinds = Counter(KINDS[number & 7] for number in graph.at_position[:head])
+    return {kind: kinds[kind] for kind in KINDS if kinds[kind]}
+
+
+def _sizes(ledger: Ledger) -> Iterator[tuple[str, int]]:
+    assert ledger.path is not None
+    files: Iterable[Any] = sorted(ledger.path.rglob("*"))
+    for file in files:
+        if file.is_file():
+            yield str(file.relative_to(ledger.path)), file.stat().st_size
