@@ -17,7 +17,14 @@ from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import expect, judge
-from doxa.engine.errors import ClockError, DoxaError, InvalidEvent, UnknownTarget
+from doxa.engine.errors import (
+    CallerError,
+    ClockError,
+    ConflictError,
+    DoxaError,
+    InvalidEvent,
+    UnknownTarget,
+)
 from doxa.engine.log import Head, NewEvent, Row
 from doxa.engine.registry import Registry
 from doxa.engine.settle import apply
@@ -142,17 +149,28 @@ class Stream:
         """Appends one commit, durably. Raises the first thing that is wrong with it."""
         return self._queue.submit(request)
 
-    def append_many(self, requests: Sequence[Request]) -> list[Committed]:
-        """Several commits in one transaction, with one flush; all of them, or an error and none."""
+    def append_many(
+        self, requests: Sequence[Request], check: Callable[[list[Committed]], None] | None = None
+    ) -> list[Committed]:
+        """Several commits in one transaction, with one flush; all of them, or an error and none.
+
+        ``check`` sees the answers before anything is made durable, and may raise to refuse them.
+        """
         with self._mutex:
-            answers = self._write(requests, together=True)
+            answers = self._write(requests, together=True, check=check)
         return [answer for answer in answers if isinstance(answer, Committed)]
 
     def _commit(self, requests: Sequence[Request]) -> list[Committed | Exception]:
         with self._mutex:
             return self._write(requests, together=False)
 
-    def _write(self, requests: Sequence[Request], *, together: bool) -> list[Committed | Exception]:
+    def _write(
+        self,
+        requests: Sequence[Request],
+        *,
+        together: bool,
+        check: Callable[[list[Committed]], None] | None = None,
+    ) -> list[Committed | Exception]:
         answers: list[Committed | Exception] = []
         folded = False
         try:
@@ -166,6 +184,8 @@ class Stream:
                     if together and isinstance(answer, Exception):
                         raise answer
                     answers.append(answer)
+                if check is not None:
+                    check([answer for answer in answers if isinstance(answer, Committed)])
             self._published = fold.position
         except BaseException:
             if folded:
@@ -184,6 +204,9 @@ class Stream:
     def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
         refused: dict[int, DoxaError] = {}
         events = dict(enumerate(request.events))
+        recorded_at, last = request.recorded_at, transaction.head.recorded_at
+        if request.restamp and recorded_at is not None and recorded_at <= last:
+            events, recorded_at = _restamped(recorded_at, events), last + 1
         while True:
             order = list(events)
             judged = judge(fold.belief, list(events.values()), self.payload)
@@ -202,15 +225,15 @@ class Stream:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if request.expected is not None:
             expect(fold.belief, new.values(), request.expected, fold.position)
-        recorded_at = request.recorded_at
-        if recorded_at is not None and recorded_at <= head.recorded_at:
-            if request.restamp:
-                recorded_at, new = head.recorded_at + 1, _restamped(recorded_at, new)
-                encoded = _encoded(new, problems)
-            elif request.salvage:
-                refused.update(dict.fromkeys(new, _too_early(recorded_at, head)))
-                return Committed(head.position, head.recorded_at, 0, repeated, refused)
-        put = transaction.append(encoded, recorded_at=recorded_at)
+        try:
+            put = transaction.append(encoded, recorded_at=recorded_at)
+        except (CallerError, ConflictError) as error:  # the time that it states
+            if not request.salvage:
+                raise
+            early = recorded_at is not None and recorded_at <= last
+            why = _too_early(recorded_at or 0, head) if early else error
+            refused.update(dict.fromkeys(new, why))
+            return Committed(head.position, head.recorded_at, 0, repeated, refused)
         folding = list(new.values())
         self._pending.update(enumerate(folding, put.first))
         fold.apply(put.first, put.recorded_at, folding)
@@ -231,30 +254,30 @@ def _leave_out(
     events: dict[int, ev.Event], refused: dict[int, DoxaError], all_events: Sequence[ev.Event]
 ) -> None:
     """Removes the refused events, and each claim that a refused correction was to put in place."""
-    for index, error in list(refused.items()):
+    falling: dict[ev.Ref, tuple[ev.Correction, DoxaError]] = {}
+    for index, error in refused.items():
         events.pop(index, None)
-        correction = all_events[index]
-        if not isinstance(correction, ev.Correction):
-            continue
-        for other, event in list(events.items()):
-            if (
-                isinstance(event, ev.Claim)
-                and event.id == correction.by
-                and event.workspace == correction.workspace
-            ):
-                del events[other]
-                refused[other] = InvalidEvent(
-                    f"claim {event.id!r} goes with the correction {correction.id!r}, which can't "
-                    f"be accepted: {error}"
-                )
+        event = all_events[index]
+        if isinstance(event, ev.Correction) and event.by is not None:
+            falling[event.key(event.by)] = event, error
+    if not falling:
+        return
+    for index, event in list(events.items()):
+        found = falling.get(ev.Ref(event.workspace, event.id))
+        if found is not None and isinstance(event, ev.Claim):
+            del events[index]
+            refused[index] = InvalidEvent(
+                f"claim {event.id!r} goes with the correction {found[0].id!r}, which can't be "
+                f"accepted: {found[1]}"
+            )
 
 
-def _restamped(stated_at: int, new: dict[int, ev.Event]) -> dict[int, ev.Event]:
+def _restamped(stated_at: int, events: dict[int, ev.Event]) -> dict[int, ev.Event]:
     return {
         index: event
         if event.stated_at is not None
         else event.model_copy(update={"stated_at": stated_at})
-        for index, event in new.items()
+        for index, event in events.items()
     }
 
 

@@ -1,0 +1,1 @@
+"""The command line: the same nouns and argument names as in Python."""

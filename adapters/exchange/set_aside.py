@@ -1,0 +1,243 @@
+"""The lines that an import could not accept: kept beside the log until they are mended."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.engine.errors import ClockError, DuplicateId, StorageError
+
+if TYPE_CHECKING:
+    from doxa.ledger import Ledger
+
+__all__ = ["FILE", "Register", "SetAside", "identify", "set_aside"]
+
+FILE: Final = "set-aside.jsonl"
+
+_ID: Final = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*")')
+_WORKSPACE: Final = re.compile(r'"workspace"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A line that was not accepted: its number in its file, why, and its text.
+
+    ``code`` is the error's; ``file`` is empty where the line was no file's. ``workspace`` and
+    ``id`` are the event's, as far as they can be read; ``set_aside_at`` is ISO text, ``None`` where
+    the line is not kept.
+    """
+
+    line: int
+    reason: str
+    text: str
+    code: str = "invalid_event"
+    file: str = ""
+    workspace: str = ""
+    id: str | None = None
+    set_aside_at: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file + ' ' if self.file else ''}line {self.line}: {self.reason}"
+
+    def same_line(self, other: SetAside) -> bool:
+        """Whether both are the same line of the same file, with the same text."""
+        return (self.file, self.line, self.text) == (other.file, other.line, other.text)
+
+
+def identify(text: str, workspace: str | None = None) -> tuple[str, str | None]:
+    """The workspace and id that a line has or, where it can't be read, seems to have."""
+    given: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        given = json.loads(text)
+    if isinstance(given, Mapping):
+        place, id = given.get("workspace", workspace), given.get("id")
+    else:
+        place, id = _guess(_WORKSPACE, text) or workspace, _guess(_ID, text)
+    return (place if isinstance(place, str) else ""), (id if isinstance(id, str) else None)
+
+
+def _guess(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    if found is None:
+        return None
+    with contextlib.suppress(ValueError):
+        value = json.loads(found[1])
+        return value if isinstance(value, str) else None
+    return None
+
+
+class Register:
+    """What is set aside in one ledger: a file in its folder, or, for one in memory, a list.
+
+    Safe for several processes. A line that was being written when the power went is passed over.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file = None if folder is None else folder / FILE
+        self._lines: list[SetAside] = []
+        self._load()
+
+    def _load(self) -> None:
+        if self._file is not None:
+            try:
+                self._lines = list(_parsed(self._file.read_bytes()))
+            except FileNotFoundError:
+                self._lines = []
+            except OSError as error:
+                raise _refusal(self._file, error) from None
+        self._index()
+
+    def _index(self) -> None:
+        self._by_id: dict[tuple[str, str], list[SetAside]] = {}
+        self._by_line: dict[tuple[str, int], list[SetAside]] = {}
+        for kept in self._lines:
+            # where the id was taken, what has that id now is another event
+            if kept.id is not None and kept.code != DuplicateId.code:
+                self._by_id.setdefault((kept.workspace, kept.id), []).append(kept)
+            if kept.file:
+                self._by_line.setdefault((kept.file, kept.line), []).append(kept)
+
+    def __iter__(self) -> Iterator[SetAside]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def find(self, workspace: str, id: str, file: str, line: int) -> list[SetAside]:
+        """The kept lines that this one is or mends: of its id, or of its number in its file. The
+        likeliest is the last."""
+        here = self._by_line.get((file, line), ())
+        named = self._by_id.get((workspace, id), ())
+        others = [kept for kept in here if kept.id not in (None, id)]
+        same = [kept for kept in here if kept.id in (None, id)]
+        return [*others, *(kept for kept in named if kept not in same), *same]
+
+    def mended(self, kept: SetAside, text: str) -> bool:
+        """Whether a line that was set aside may go in now, at its arrival: it was changed, or what
+        it lacked was not a later time."""
+        return kept.text != text or kept.code != ClockError.code
+
+    def add(self, lines: Iterable[SetAside]) -> None:
+        """Keeps lines, durably; the same line of the same file is not kept twice."""
+        fresh = [line for line in lines if not self._known(line)]
+        if not fresh:
+            return
+        if self._file is not None:
+            with _locked(self._file) as file:
+                torn = os.fstat(file).st_size > 0 and not _whole(self._file)
+                text = "".join(map(_written, fresh))
+                _write(self._file, file, ("\n" if torn else "") + text)
+        self._lines += fresh
+        self._index()
+
+    def _known(self, line: SetAside) -> bool:
+        here = self._by_line.get((line.file, line.line), ()) if line.file else self._lines
+        return any(kept.same_line(line) for kept in here)
+
+    def remove(self, lines: Iterable[SetAside]) -> None:
+        """Takes out lines that went in."""
+        gone = list(lines)
+        if not gone:
+            return
+        if self._file is None:
+            self._lines = [k for k in self._lines if not any(k.same_line(g) for g in gone)]
+            self._index()
+            return
+        with _locked(self._file):
+            known = {(g.file, g.line, g.text) for g in gone}
+            kept = [
+                line
+                for line in _parsed(self._file.read_bytes())
+                if (line.file, line.line, line.text) not in known
+            ]
+            _replace(self._file, "".join(map(_written, kept)))
+        self._load()
+
+
+def _parsed(content: bytes) -> Iterator[SetAside]:
+    for raw in content.split(b"\n"):
+        with contextlib.suppress(ValueError, TypeError):
+            yield SetAside(**json.loads(raw))
+
+
+def _written(line: SetAside) -> str:
+    return json.dumps(asdict(line), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _refusal(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"{path}: {error.strerror or error}; the lines set aside can't be kept")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The register's file, open for appending, held against other processes."""
+    try:
+        while True:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(path).st_ino == os.fstat(file).st_ino:
+                    break
+            os.close(file)  # it was replaced meanwhile
+    except OSError as error:
+        raise _refusal(path, error) from None
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _whole(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _write(path: Path, file: int, text: str) -> None:
+    content = memoryview(text.encode())
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+        os.fsync(file)
+    except OSError as error:
+        raise _refusal(path, error) from None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Another content for the file, or no file where there is none, at one stroke."""
+    try:
+        if not text:
+            path.unlink()
+            return
+        new = path.with_name(f"{FILE}.{os.getpid()}")
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            _write(new, file, text)
+        finally:
+            os.close(file)
+        new.replace(path)
+    except OSError as error:
+        raise _refusal(path, error) from None
+
+
+_in_memory: weakref.WeakKeyDictionary[Ledger, Register] = weakref.WeakKeyDictionary()
+
+
+def register_of(ledger: Ledger) -> Register:
+    """The register of a ledger, as it is now."""
+    if ledger.path is not None:
+        return Register(ledger.path)
+    return _in_memory.setdefault(ledger, Register(None))
+
+
+def set_aside(ledger: Ledger) -> list[SetAside]:
+    """The lines that imports into a ledger have set aside and that have not gone in since."""
+    return list(register_of(ledger))
