@@ -71,10 +71,10 @@ def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
     for row in rows:
         moments.update(k for k in belief.changes_of(row) if 0 < k <= view.k)
     found: list[Belief] = []
-    last: tuple[tuple[str, ...], bool] = ((), False)
+    last: tuple[frozenset[str], bool] = (frozenset(), False)
     for k in sorted(moments):
         distinct, contested = view.held_values(rows, k)
-        state = (tuple(distinct), contested)
+        state = (frozenset(distinct), contested)
         if state == last:
             continue
         last = state

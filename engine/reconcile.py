@@ -158,7 +158,8 @@ def _cause(
     end: tuple[Instant, int],
     final: bool,
 ) -> Cause:
-    """The last event that, at the end's valid time, brought the final state; else the instant."""
+    """The last event that, at the end's valid time, brought the final state; else the instant
+    that, as known at the start, did."""
     v, k = end
     state, found = registry.eligible(row, v, start[1]), None
     for commit, position in registry.reaches(row, start[1], k):
@@ -171,7 +172,7 @@ def _cause(
     low, high = min(start[0], v), max(start[0], v)
     marks = registry.marks(row, low, high)
     for at in reversed(marks) if v == high else marks:
-        if registry.eligible(row, at - 1, k) != registry.eligible(row, at, k):
+        if registry.eligible(row, at - 1, start[1]) != registry.eligible(row, at, start[1]):
             return Cause(instant=times.moment(at))
     raise AssertionError(
         f"{registry.graph.a_id[row]!r} changed between {start} and {end} for nothing"

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from doxa.engine.belief import HELD, Belief, Changes, Standing
-from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, entity
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, entity
 from doxa.engine.times import NEG, POS, Instant, covers
 from doxa.engine.view import Payload, TruthView
 
@@ -71,6 +71,7 @@ class Registry:
         self._dependants: dict[int, list[int]] = {}  # entity → artefact rows
         self._by_subject: dict[int, list[int]] = {}  # subject → snapshots bound to it
         self._by_workspace: dict[int, list[int]] = {}  # workspace → snapshots of the whole of it
+        self._whole: set[int] = set()  # those, and the summaries that cite one
         self.reached_at: list[int] = []  # commits, parallel to reached_row
         self.reached_row: list[int] = []
         self._reached: dict[int, list[tuple[int, int]]] = {}  # artefact → (commit, cause)
@@ -177,8 +178,8 @@ class Registry:
             self.reached_row.append(artefact)
             self._reached.setdefault(artefact, []).append((changes.position, cause))
             self.reached_at.append(changes.position)
-        for artefact in changes.registered:
-            self._register(artefact)
+        for artefact in sorted(changes.registered, key=self.graph.a_summary.__getitem__):
+            self._register(artefact)  # citations first: a summary has the marks of those it cites
 
     def _reach_snapshots(self, changes: Changes, reached: dict[int, int]) -> None:
         graph = self.graph
@@ -215,10 +216,13 @@ class Registry:
                     self._mark_all(row, self._bounds(entity(CLAIM, premise)))
             self._mark_all(row, self._bounds(number))
         self._mark_all(row, self._bounds(entity(ARTEFACT, row)))
+        if not self._whole.isdisjoint(graph.a_citations[row]):
+            self._whole.add(row)
         if graph.a_snapshot[row]:
             subjects = graph.a_subjects.get(row)
             if subjects is None:
                 self._by_workspace.setdefault(graph.a_ws[row], []).append(row)
+                self._whole.add(row)
             for subject in subjects or ():
                 self._by_subject.setdefault(subject, []).append(row)
                 for claim in graph.claims_about(subject, None):
@@ -271,10 +275,8 @@ class Registry:
 
     def marks(self, artefact: int, low: Instant, high: Instant) -> list[Instant]:
         """The instants in (low, high] at which an artefact may flip with no event, ascending."""
-        graph = self.graph
-        marks: Iterable[int] = self._marks.get(artefact, ())
-        if graph.a_snapshot[artefact] and artefact not in graph.a_subjects:
-            marks = {b for claim in range(len(graph.c_pos)) for b in self._claim_bounds(claim)}
+        whole = artefact in self._whole
+        marks = _all_bounds(self.graph) if whole else self._marks.get(artefact, ())
         return sorted(at for at in marks if low < at <= high)
 
     def reached_between(self, after: int, upto: int) -> set[int]:
@@ -291,7 +293,7 @@ class Registry:
             self._unsorted = False
         first, last = bisect_right(self._instants, low), bisect_right(self._instants, high)
         found = {row for at in self._instants[first:last] for row in self._marked[at]}
-        return found.union(*self._by_workspace.values())
+        return found | self._whole
 
     def registered_between(self, after: int, upto: int) -> range:
         """The artefacts registered in (after, upto]."""
@@ -307,23 +309,35 @@ class Registry:
         found = self.reached_between(0, upto)
         found.update(row for _, row in self._next[: bisect_right(self._next, (v, POS))])
         found.update(row for _, row in self._last[bisect_right(self._last, (v, POS)) :])
-        return found.union(*self._by_workspace.values())
+        return found | self._whole
 
     def find(self, view: TruthView, id: str) -> tuple[int, Reason | None]:
         """The row of an artefact as a view may name it, or NONE and why not."""
-        found = view.graph.find(view.workspace, id)
-        if (found == NONE or found & 7 != ARTEFACT) and view.shared:
-            found = view.graph.find("", id)
-        if found == NONE or found & 7 != ARTEFACT:
-            places = [known.get(id, NONE) for known in list(view.graph.ids.values())]
-            elsewhere = any(
-                n != NONE and n & 7 == ARTEFACT and self.graph.a_pos[n >> 3] <= view.horizon
-                for n in places
-            )
-            return NONE, Reason.WRONG_WORKSPACE if elsewhere else Reason.UNKNOWN_ARTIFACT
-        if self.graph.a_pos[found >> 3] > view.horizon:
-            return NONE, Reason.UNKNOWN_ARTIFACT
-        return found >> 3, None
+        later = NONE
+        for place in dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,)):
+            found = view.graph.find(place, id)
+            if found == NONE or found & 7 != ARTEFACT:
+                continue
+            if self.graph.a_pos[found >> 3] <= view.k:
+                return found >> 3, None
+            if later == NONE and self.graph.a_pos[found >> 3] <= view.horizon:
+                later = found >> 3
+        if later != NONE:
+            return later, None
+        elsewhere = any(
+            n != NONE and n & 7 == ARTEFACT and self.graph.a_pos[n >> 3] <= view.horizon
+            for n in [known.get(id, NONE) for known in list(view.graph.ids.values())]
+        )
+        return NONE, Reason.WRONG_WORKSPACE if elsewhere else Reason.UNKNOWN_ARTIFACT
+
+
+def _all_bounds(graph: Graph) -> set[int]:
+    """Every instant at which an interval or portion begins or ends; O(events)."""
+    columns = (
+        graph.c_from, graph.c_to, graph.s_from, graph.s_to,
+        graph.k_from, graph.k_to, graph.w_from, graph.w_to,
+    )  # fmt: skip
+    return set().union(*columns) - {NEG, POS}
 
 
 def judge_ids(registry: Registry, view: TruthView, ids: Iterable[str]) -> list[Judgement]:

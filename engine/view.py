@@ -86,18 +86,18 @@ class TruthView:
 
     def find(self, id: Id, workspace: str | None = None) -> int:
         """The entity that an id means here, or NONE: in the view's workspace first, then in the
-        shared one; a `Ref`, or ``{"workspace": …, "id": …}``, means exactly one."""
+        shared one; a `Ref`, or ``{"workspace": …, "id": …}``, means exactly one. What is out of
+        sight means nothing."""
         if isinstance(id, Mapping):
             id = ev.Ref(id["workspace"], id["id"])
         if isinstance(id, ev.Ref):
             workspace, id = id.workspace, id.id
         if not isinstance(id, str):
             raise InvalidEvent(f"{id!r} is no id; ids are text, as claim returned them")
-        if workspace is not None:
-            places: tuple[str, ...] = (workspace,)
-        else:
-            places = (self.workspace, "") if self.shared else (self.workspace,)
-        for place in dict.fromkeys(places):
+        sight = (self.workspace, "") if self.shared else (self.workspace,)
+        for place in dict.fromkeys(sight):
+            if workspace not in (None, place):
+                continue
             found = self.graph.find(place, id)
             if found != NONE and self.graph.position_of(found) <= self.k:
                 return found
@@ -236,7 +236,7 @@ class TruthView:
             )
         contested = [row for row, stands in held if stands is Standing.CONTESTED]
         objects = self.graph.c_object
-        first = objects[held[0][0]]
+        first = objects[held[-1][0]]  # as in values: of equals, the first recorded
         if contested or len(held) > 1:
             self._refuse_several(subject, predicate, [row for row, _ in held], contested)
         return own_copy(first) if isinstance(first, dict | list) else first
