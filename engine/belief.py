@@ -239,6 +239,14 @@ class Belief:
             for row in declared.get(workspace, ())
         )
 
+    def ambiguous(self, claim: int, v: Instant, k: int) -> list[int]:
+        """The unresolved corrections, live at (v, k), that may mean a claim."""
+        return [
+            row
+            for row in self.graph.k_candidates.get(claim, ())
+            if self.graph.k_pos[row] <= k and covers(self.extent(entity(CORRECTION, row), k), v)
+        ]
+
     def changed_between(self, after: int, upto: int) -> set[int]:
         """The claims that are new, or whose record or supports changed, in (after, upto]."""
         low, high = bisect_right(self.changed_at, after), bisect_right(self.changed_at, upto)

@@ -27,7 +27,15 @@ _HEAD: Final[dict[str, tuple[str, ...]]] = {
     "claim": ("kind", "valid_from", "valid_to", "because"),
     "support": ("claim", "because", "stance", "valid_from", "valid_to"),
     "withdrawal": ("target", "source", "valid_from", "valid_to"),
-    "correction": ("corrects", "by", "valid_from", "valid_to"),
+    "correction": (
+        "corrects",
+        "by",
+        "unresolved",
+        "candidates",
+        "resolves",
+        "valid_from",
+        "valid_to",
+    ),
     "citation": ("facts", "supports", "sources", "binding", "valid_at"),
     "summary": ("facts", "supports", "sources", "citations", "binding", "valid_at"),
     "policy": ("contradicts", "verified"),
@@ -125,7 +133,15 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
         )
     if "asked_by" in content:
         content["asked_by"] = SourceRef.model_construct(**content["asked_by"])
-    for name in ("because", "facts", "supports", "citations", "sources", "contradicts"):
+    for name in (
+        "because",
+        "facts",
+        "supports",
+        "citations",
+        "sources",
+        "contradicts",
+        "candidates",
+    ):
         if name in fields:
             fields[name] = tuple(
                 Ref(**item) if isinstance(item, dict) else item for item in fields[name]

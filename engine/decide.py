@@ -131,7 +131,8 @@ class _Judge:
         event = self.events[index]
         known = self.graph.find(event.workspace, event.id)
         if isinstance(event, ev.Correction):
-            self._claim(event, event.corrects, "corrects")
+            if event.corrects is not None:
+                self._claim(event, event.corrects, "corrects")
             if event.by is not None:
                 self._claim(event, event.by, "by")
             event = self.events[index] = self._with_portion(event)
@@ -148,6 +149,8 @@ class _Judge:
         if isinstance(event, ev.Claim | ev.Support):
             for ref in event.because:
                 self._claim(event, ref, "because")
+        elif isinstance(event, ev.Correction):
+            self._unresolved(event)
         elif isinstance(event, ev.Withdrawal):
             self._withdrawable(event, index)
         elif isinstance(event, ev.Citation | ev.Summary):
@@ -202,6 +205,28 @@ class _Judge:
 
     def _claim(self, event: ev.Event, ref: str | ev.Ref, role: str) -> Meaning:
         return self._named(event, ref, role, ("claim",))
+
+    def _unresolved(self, event: ev.Correction) -> None:
+        """An unresolved correction names what it may mean; one that resolves names such a one."""
+        for ref in event.candidates:
+            self._claim(event, ref, "candidates")
+        if event.resolves is not None:
+            where, number = self._named(event, event.resolves, "resolves", ("correction",))
+            settled = (
+                self.graph.k_unresolved.get(number >> 3) if where == "log" else self.events[number]
+            )
+            if not isinstance(settled, ev.Correction) or settled.unresolved is None:
+                raise InvalidEvent(
+                    f"correction {event.id!r}: resolves names {event.resolves!r}, which is not "
+                    "unresolved; withdraw it, if it was wrong"
+                )
+        if event.unresolved is not None and not event.candidates:
+            known = self.graph.find(event.workspace, event.unresolved)
+            if known != NONE and known & 7 == CLAIM:
+                raise InvalidEvent(
+                    f"correction {event.id!r}: {event.unresolved!r} is the id of a claim that is "
+                    "there; say that it corrects that claim"
+                )
 
     def _withdrawable(self, event: ev.Withdrawal, index: int) -> None:
         if event.target is not None:
@@ -263,7 +288,8 @@ class _Judge:
     def _with_portion(self, event: ev.Correction) -> ev.Correction:
         """A correction with the bounds that were left out: the replacement's interval cut to the
         target's, or the target's whole interval where nothing replaces it."""
-        if event.valid_from is not None and event.valid_to is not None:
+        bounds = (event.valid_from, event.valid_to)
+        if event.corrects is None or None not in bounds:
             return event
         own = self._own(event, event.corrects)
         default = own if event.by is None else intersect(own, self._own(event, event.by))
@@ -301,7 +327,7 @@ class _Judge:
 
     def _ringless(self, overlay: _Overlay, index: int) -> None:
         event = self.events[index]
-        if not isinstance(event, ev.Correction) or event.by is None:
+        if not isinstance(event, ev.Correction) or event.by is None or event.corrects is None:
             return
         start = self._meaning(event, event.by, "by")
         goal = self._meaning(event, event.corrects, "corrects")
@@ -321,11 +347,17 @@ class _Overlay:
         self.judged, self.belief, self.graph = judged, judged.belief, judged.graph
         self.taken: dict[Meaning, list[int]] = {}  # target → indexes of new withdrawals
         self.sources_taken: dict[ev.Ref, list[int]] = {}
+        self.resolving: dict[Meaning, list[int]] = {}  # unresolved → new corrections that settle it
         self.corrections: dict[Meaning, list[int]] = {}  # claim → indexes of new corrections
         self.extents: dict[Meaning, Intervals] = {}
         for index in judged.fresh:
             event = judged.events[index]
             if isinstance(event, ev.Correction):
+                if event.resolves is not None:
+                    settled = judged._meaning(event, event.resolves, "resolves")
+                    self.resolving.setdefault(settled, []).append(index)
+                if event.corrects is None:
+                    continue
                 claim = judged._meaning(event, event.corrects, "corrects")
                 self.corrections.setdefault(claim, []).append(index)
             elif isinstance(event, ev.Withdrawal) and event.target is not None:
@@ -410,9 +442,14 @@ class _Overlay:
 
     def _old_correction(self, row: int) -> Intervals:
         number = entity(CORRECTION, row)
-        if not self.extents:
+        settled_by = self.resolving.get(("log", number), ())
+        if not self.extents and not settled_by:
             return self.belief.extent_now(number)
         extent = subtract(self.graph.base(number), self._taken_back(("log", number)))
+        for resolver in self.graph.resolvers_of.get(row, ()):
+            extent = subtract(extent, self._old_correction(resolver))
+        for index in settled_by:
+            extent = subtract(extent, self.correction(index))
         source = self.graph.k_source[row]
         if source != NONE:
             texts = self.graph.names.texts

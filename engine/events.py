@@ -18,6 +18,7 @@ from doxa.engine.fields import (
     Label,
     Model,
     Name,
+    Names,
     Ref,
     References,
     SourceField,
@@ -139,12 +140,19 @@ class Correction(Event):
     """A claim is replaced, by another or by nothing, over a portion of valid time.
 
     A bound that is ``None`` was left out and takes its default when the event is recorded.
+
+    An **unresolved** correction has, in place of ``corrects``, the name as it was written: with the
+    claims that it may mean as ``candidates``, or with none, and then it corrects the claim of that
+    id once that arrives. ``resolves`` names the unresolved correction that this one settles.
     """
 
     TYPE = "correction"
 
-    corrects: Name
+    corrects: Name | None = None
     by: Name | None = None
+    unresolved: Name | None = None
+    candidates: Names = ()
+    resolves: Name | None = None
     valid_from: int | None = None
     valid_to: int | None = None
     source: SourceField | None = None
@@ -152,12 +160,24 @@ class Correction(Event):
 
     @model_validator(mode="after")
     def _other(self) -> Self:
-        if self.by == self.corrects:
-            refuse(f"corrects {self.corrects!r} by itself; name another claim, or none")
+        if (self.corrects is None) == (self.unresolved is None):
+            refuse("needs exactly one of corrects and unresolved (the name as it was written)")
+        if self.by is not None and self.by in (self.corrects, self.unresolved, *self.candidates):
+            refuse(f"corrects {self.by!r} by itself; name another claim, or none")
+        if self.corrects is not None and self.candidates:
+            refuse("has candidates, which go with an unresolved name only")
+        if self.unresolved is not None and self.resolves is not None:
+            refuse("resolves another correction, but is unresolved itself")
+        if len(self.candidates) == 1:
+            refuse(f"has one candidate, {self.candidates[0]!r}: say that it corrects that claim")
         return self
 
     @property
     def valid(self) -> times.Intervals:
+        """The portion. An unresolved correction without bounds may concern all valid time."""
+        if self.unresolved is not None:
+            start = times.NEG if self.valid_from is None else self.valid_from
+            return (start, times.POS if self.valid_to is None else self.valid_to)
         assert self.valid_from is not None, "portion not resolved"
         assert self.valid_to is not None, "portion not resolved"
         return (self.valid_from, self.valid_to)

@@ -18,6 +18,7 @@ __all__ = [
     "Label",
     "Model",
     "Name",
+    "Names",
     "Ref",
     "References",
     "SourceField",
@@ -108,6 +109,7 @@ def _json_nested(value: object, depth: int) -> object:
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
 Name = Annotated[str, AfterValidator(_name)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(lambda v: tuple(v) if type(v) is list else v)]
 EventId = Annotated[str, AfterValidator(_event_id)]
 Value = Annotated[Any, BeforeValidator(_json_value)]
 

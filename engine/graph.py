@@ -118,6 +118,13 @@ class Graph:
         )  # fmt: skip
         self.k_from, self.k_to, self.k_source = _column(), _column(), _column()
 
+        self.k_unresolved: dict[int, ev.Correction] = {}
+        self.k_candidates: dict[int, list[int]] = {}  # claim → unresolved corrections
+        self.resolvers_of: dict[int, list[int]] = {}  # unresolved correction → what settles it
+        self.k_resolves: dict[int, int] = {}
+        self._dangling: dict[tuple[int, str], list[int]] = {}  # workspace, name → corrections
+        self.bound: list[int] = []  # dangling corrections whose claim came with the last commit
+
         self.w_id: list[str] = []
         self.w_pos, self.w_ws, self.w_target = _column(), _column(), _column()
         self.w_from, self.w_to = _column(), _column()
@@ -274,7 +281,8 @@ class Graph:
         if kind == SUPPORT:
             return (self.s_from[row], self.s_to[row])
         if kind == CORRECTION:
-            return (self.k_from[row], self.k_to[row])
+            portion = (self.k_from[row], self.k_to[row])
+            return portion if portion[0] < portion[1] else times.EMPTY
         if kind == WITHDRAWAL:
             return (self.w_from[row], self.w_to[row])
         return times.ALL
@@ -295,6 +303,7 @@ class Graph:
             self.at_position.append(number)
             self.ids.setdefault(ws, {})[event.id] = number
             numbers.append(number)
+        self.bound = []
         for event, number in zip(events, numbers, strict=True):
             self._link(event, number >> 3)
         self.position, self.recorded_at = first + len(events) - 1, recorded_at
@@ -316,12 +325,15 @@ class Graph:
             self.s_refutes.append(event.stance == "refutes")
             return entity(SUPPORT, row)
         if isinstance(event, ev.Correction):
+            row = len(self.k_id)
             self.k_id.append(event.id)
             self.k_pos.append(position)
             self.k_ws.append(ws)
             start, end = event.valid
             self.k_from.append(start)
             self.k_to.append(end)
+            if event.unresolved is not None:
+                self.k_unresolved[row] = event
             named = event.source
             self.k_source.append(NONE if named is None else self.source(ws, named.id))
             self.k_target.append(NONE)
@@ -437,6 +449,8 @@ class Graph:
         if isinstance(event, ev.Claim):
             if event.because:
                 self._rest(self.c_carried[row], self._rows(event, event.because))
+            for dangling in self._dangling.pop((self.c_ws[row], event.id), ()):
+                self._bind(dangling, row)
         elif isinstance(event, ev.Support):
             claim = self._find(event, event.claim) >> 3
             self.s_claim[row] = claim
@@ -444,9 +458,7 @@ class Graph:
             if event.because:
                 self._rest(row, self._rows(event, event.because))
         elif isinstance(event, ev.Correction):
-            target = self._find(event, event.corrects) >> 3
-            self.k_target[row] = target
-            self.corrections_of.setdefault(target, []).append(row)
+            self._link_target(event, row)
             by = NONE if event.by is None else self._find(event, event.by) >> 3
             self.k_by[row] = by
             if by != NONE:
@@ -467,6 +479,43 @@ class Graph:
             self.a_citations[row] = self._rows(event, event.citations)
         elif isinstance(event, ev.Policy):
             self._link_policy(event, row)
+
+    def _link_target(self, event: ev.Correction, row: int) -> None:
+        if event.resolves is not None:
+            settled = self._find(event, event.resolves) >> 3
+            self.resolvers_of.setdefault(settled, []).append(row)
+            self.k_resolves[row] = settled
+        if event.corrects is not None:
+            target = self._find(event, event.corrects) >> 3
+            self.k_target[row] = target
+            self.corrections_of.setdefault(target, []).append(row)
+            return
+        assert event.unresolved is not None
+        for claim in self._rows(event, event.candidates):
+            self.k_candidates.setdefault(claim, []).append(row)
+        if not event.candidates:
+            place = self.k_ws[row], event.unresolved
+            here = self.ids[place[0]].get(place[1], NONE)
+            if here != NONE and here & 7 == CLAIM:  # in this very commit
+                self._bind(row, here >> 3)
+            else:
+                self._dangling.setdefault(place, []).append(row)
+
+    def _bind(self, row: int, claim: int) -> None:
+        """A dangling correction meets the claim that it named: from now on it corrects it, over
+        its own portion or, where bounds were left out, the default one."""
+        event = self.k_unresolved[row]
+        self.k_target[row] = claim
+        start, end = self.c_from[claim], self.c_to[claim]
+        if event.by is not None:
+            by = self._find(event, event.by) >> 3
+            start, end = max(start, self.c_from[by]), min(end, self.c_to[by])
+        if event.valid_from is None:
+            self.k_from[row] = start
+        if event.valid_to is None:
+            self.k_to[row] = end
+        self.corrections_of.setdefault(claim, []).append(row)
+        self.bound.append(row)
 
     def _rest(self, support: int, premises: tuple[int, ...]) -> None:
         self.s_because[support] = premises

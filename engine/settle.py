@@ -56,6 +56,9 @@ class _Settlement:
         """Settles the new entities, which begin at position ``first``."""
         for position, number in enumerate(numbers, first):
             self._begin(number, position)
+        for row in self.graph.bound:
+            arrived = self.graph.c_pos[self.graph.k_target[row]]
+            self.extents.setdefault(entity(CORRECTION, row), arrived)
         self._settle_extents()
         self._refill(self._fell())
         self._settle_records()
@@ -183,6 +186,9 @@ class _Settlement:
         if source != NONE:
             new = intersect(new, self.belief.source_extent_now(source))
         new = subtract(new, self._taken_back(number))
+        if kind == CORRECTION:
+            for resolver in graph.resolvers_of.get(number >> 3, ()):
+                new = subtract(new, self.belief.extent_now(entity(CORRECTION, resolver)))
         old = self.belief.extent_now(number)
         if new == old:
             return None
@@ -234,9 +240,14 @@ class _Settlement:
             self._grow(claim, cause)
 
     def _settle_correction(self, number: int, cause: int) -> None:
-        new_here = self.graph.k_pos[number >> 3] > self.earlier
-        if self._renew_extent(number) is not None or new_here:
-            self.extents.setdefault(entity(CLAIM, self.graph.k_target[number >> 3]), cause)
+        graph, row = self.graph, number >> 3
+        new_here = graph.k_pos[row] > self.earlier or row in graph.bound
+        if self._renew_extent(number) is None and not new_here:
+            return
+        if graph.k_target[row] != NONE:
+            self.extents.setdefault(entity(CLAIM, graph.k_target[row]), cause)
+        if row in graph.k_resolves:
+            self._settle_correction(entity(CORRECTION, graph.k_resolves[row]), cause)
 
     def _settle_policy(self, number: int, cause: int) -> None:
         if self._renew_extent(number) is not None:

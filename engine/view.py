@@ -299,6 +299,14 @@ class TruthView:
             return []
         return [self.graph.c_id[c] for c in self.belief.successors(row, self.v, self.k)]
 
+    def ambiguous(self, id: Id, *, workspace: str | None = None) -> list[str]:
+        """Ids of the unresolved corrections that may mean a claim here: while there is one, nobody
+        can say whether the claim has been superseded."""
+        row = self._claim_row(id, workspace)
+        if row == NONE:
+            return []
+        return [self.graph.k_id[c] for c in self.belief.ambiguous(row, self.v, self.k)]
+
     # -- comparing
 
     def entries(self, subjects: Iterable[str] | None = None) -> list[tuple[str, ...]]:

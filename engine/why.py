@@ -119,7 +119,9 @@ class _Explainer:
         elif kind == ARTEFACT:
             self.artefact(step, row)
         elif kind == CORRECTION:
-            step.behind.append(self.brief("corrects", self.graph.k_target[row]))
+            target = self.graph.k_target[row]
+            if target != NONE and self.graph.c_pos[target] <= self.k:
+                step.behind.append(self.brief("corrects", target))
             if self.graph.k_by[row] != NONE:
                 step.behind.append(self.brief("replaces it", self.graph.k_by[row]))
         return step
@@ -140,6 +142,8 @@ class _Explainer:
         for correction in graph.corrections_of.get(row, ()):
             if graph.k_pos[correction] <= self.k:
                 step.behind.append(self.correction("corrected by", correction, "by"))
+        for correction in self.belief.ambiguous(row, self.v, self.k):
+            step.behind.append(self.event("perhaps meant by", entity(CORRECTION, correction)))
         for correction in graph.replaces.get(row, ()):
             if graph.k_pos[correction] <= self.k:
                 step.behind.append(self.correction("put in by", correction, "target"))
@@ -212,7 +216,7 @@ class _Explainer:
         graph = self.graph
         step = self.event(role, entity(CORRECTION, row))
         claim = graph.k_by[row] if other == "by" else graph.k_target[row]
-        if claim != NONE:
+        if claim != NONE and graph.c_pos[claim] <= self.k:
             step.behind.append(self.brief("by" if other == "by" else "in place of", claim))
         if graph.k_source[row] != NONE:
             step.behind += self.source_taken_back(graph.k_source[row])
@@ -261,8 +265,13 @@ class _Explainer:
         span = "" if (low, high) == times.ALL else f" from {shown(low)} to {shown(high)}"
         if isinstance(event, ev.Correction):
             what = f"by {event.by}" if event.by is not None else "by nothing"
+            if event.unresolved is not None:
+                meant = f", one of {', '.join(event.candidates)}" if event.candidates else ""
+                what = f"{what} (as written, unresolved{meant})"
             named = "" if event.source is None else f", says {source_words(event.source)}"
-            return f"{event.corrects} {what}{span}{_reason(event.reason)}{named}"
+            return (
+                f"{event.corrects or event.unresolved} {what}{span}{_reason(event.reason)}{named}"
+            )
         if isinstance(event, ev.Withdrawal):
             asked = "" if event.asked_by is None else f", asked by {source_words(event.asked_by)}"
             what = event.target if event.target is not None else f"the source {event.source}"

@@ -20,12 +20,14 @@ class Belief:
 
     ``withdrawn``: targets of live withdrawals. ``dead``: withdrawn sources, each with the
     workspace it was withdrawn in. ``corrected``: claims with a live correction, and what they are
-    corrected by. ``based``: supports whose basis is here. ``held``, ``contested``: claims.
+    corrected by. ``ambiguous``: claims that live unresolved corrections may mean, with those.
+    ``based``: supports whose basis is here. ``held``, ``contested``: claims.
     """
 
     withdrawn: frozenset[Key]
     dead: frozenset[Key]
     corrected: dict[Key, list[Key | None]]
+    ambiguous: dict[Key, list[Key]]
     based: frozenset[Key]
     held: frozenset[Key]
     contested: frozenset[Key]
@@ -48,10 +50,18 @@ def believe(log: Log, valid_at: int, known_at: int) -> Belief:
             and (source is None or _stands(source, event.workspace, dead))
         )
 
+    corrections = [c for c in log.corrections if live(c, c.source)]
+    resolved = {c.resolves for c in corrections}
     corrected: dict[Key, list[Key | None]] = {}
-    for correction in log.corrections:
-        if live(correction, correction.source):
-            corrected.setdefault(correction.corrects, []).append(correction.by)
+    ambiguous: dict[Key, list[Key]] = {}
+    for correction in corrections:
+        if correction.key in resolved:
+            continue
+        for candidate in correction.candidates:
+            ambiguous.setdefault(candidate, []).append(correction.key)
+        target = correction.corrects or _met(log, correction, valid_at, known_at)
+        if target is not None:
+            corrected.setdefault(target, []).append(correction.by)
     claims = {
         key: claim
         for key, claim in log.claims.items()
@@ -66,10 +76,23 @@ def believe(log: Log, valid_at: int, known_at: int) -> Belief:
         withdrawn=frozenset(withdrawn),
         dead=frozenset(dead),
         corrected=corrected,
+        ambiguous=ambiguous,
         based=frozenset(support.key for support in based),
         held=frozenset(held),
         contested=frozenset(held & (refuted | rivals)),
     )
+
+
+def _met(log: Log, correction: Correction, valid_at: int, known_at: int) -> Key | None:
+    """The claim that a dangling correction named, if it has come and is reached here: within the
+    bounds that were stated, else within the claim's own and its replacement's."""
+    claim = log.claims.get(correction.dangling) if correction.dangling is not None else None
+    if claim is None or claim.position > known_at:
+        return None
+    ends = [claim] if correction.by is None else [claim, log.claims[correction.by]]
+    after_start = correction.stated[0] or all(valid_at >= each.valid_from for each in ends)
+    before_end = correction.stated[1] or all(valid_at < each.valid_to for each in ends)
+    return claim.key if after_start and before_end else None
 
 
 def _stands(source: str, workspace: str, dead: Set[Key]) -> bool:

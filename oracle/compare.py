@@ -61,8 +61,9 @@ def rings(log: Log, known_at: int) -> set[frozenset[Key]]:
     """
     declared: dict[Key, set[Key]] = defaultdict(set)
     for correction in log.corrections:
-        if correction.by is not None:
-            declared[correction.corrects].add(correction.by)
+        target = correction.corrects or correction.dangling
+        if correction.by is not None and target is not None:
+            declared[target].add(correction.by)
     found: set[frozenset[Key]] = set()
     if _going_round(declared):  # without a ring of all of them there is none at any instant
         for instant in [NEG, *log.boundaries()]:

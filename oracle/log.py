@@ -76,9 +76,17 @@ class Support(Record):
 
 @dataclass(frozen=True, slots=True)
 class Correction(Record):
-    corrects: Key
+    """``corrects`` is None where the name, as written, is unresolved; ``dangling`` is then what
+    a claim would have to be called to be meant, where no candidate was there. ``stated`` tells
+    which bounds were given."""
+
+    corrects: Key | None
     by: Key | None
     source: str | None
+    dangling: Key | None
+    candidates: tuple[Key, ...]
+    resolves: Key | None
+    stated: tuple[bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +267,20 @@ def _records(row: Row, commit: int) -> list[Record]:
             refutes = head.get("stance", "supports") == "refutes"
             return [Support(**common, **basis, claim=(workspace, head["claim"]), refutes=refutes)]
         case "correction":
-            corrects, by = (workspace, head["corrects"]), head.get("by")
-            replacement = None if by is None else (workspace, by)
+            by, resolves = head.get("by"), head.get("resolves")
+            candidates = _keys(workspace, head.get("candidates", []))
+            dangles = "unresolved" in head and not candidates
             return [
-                Correction(**common, corrects=corrects, by=replacement, source=head.get("source"))
+                Correction(
+                    **common,
+                    corrects=(workspace, head["corrects"]) if "corrects" in head else None,
+                    by=None if by is None else (workspace, by),
+                    source=head.get("source"),
+                    dangling=(workspace, head["unresolved"]) if dangles else None,
+                    candidates=candidates,
+                    resolves=None if resolves is None else (workspace, resolves),
+                    stated=("valid_from" in head, "valid_to" in head),
+                )
             ]
         case "withdrawal":
             target = (workspace, head["target"]) if "target" in head else None

@@ -115,6 +115,12 @@ class Truth:
         claim = self._claim(id, workspace)
         return () if claim is None else _independent(self._sourced(claim))
 
+    def ambiguous(self, id: str, workspace: str | None = None) -> tuple[str, ...]:
+        """The live unresolved corrections that may mean a claim, oldest first."""
+        claim = self._claim(id, workspace)
+        keys = () if claim is None else self.belief.ambiguous.get(claim.key, ())
+        return tuple(id for _, id in keys)
+
     def successors(self, id: str, workspace: str | None = None) -> tuple[str, ...]:
         """The claims at the ends of the live corrections from a claim: held first, then by age.
 

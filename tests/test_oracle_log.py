@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from doxa.engine import events, times
+from doxa.engine import times
 from doxa.oracle import Log, Truth, Unreadable, check_chain
 from tests.oracle_rows import Rows, shared
 from tests.support import shared as shared_data
@@ -105,8 +105,8 @@ def read(lines: list[dict[str, Any]]) -> Log:
     """The log of exchange lines that state every portion, in the engine's stored form."""
     rows = []
     for position, line in enumerate(lines, 1):
-        event = events.parse(line)
-        stored = events.encode(event)
+        event = parse(line)
+        stored = codec.encode(event)
         rows.append((position, times.instant(line["recorded_at"]), event.TYPE, *stored))
     return Log.from_rows(rows)
 
