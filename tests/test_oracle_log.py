@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from doxa.engine import times
+from doxa.engine import codec, times
+from doxa.engine.parse import parse
 from doxa.oracle import Log, Truth, Unreadable, check_chain
 from tests.oracle_rows import Rows, shared
 from tests.support import shared as shared_data
