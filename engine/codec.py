@@ -152,4 +152,4 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
         content = {"subject": "", "predicate": "", "object": None}
     elif data is None and kind in ("citation", "summary"):
         content = {"text": ""}
-    return cls.model_construct(None, **fields, **content)
+    return cls.model_construct(set() if data is None else None, **fields, **content)

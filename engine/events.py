@@ -75,6 +75,11 @@ class Event(Model):
         """The workspace and id that a reference of this event means."""
         return ref if isinstance(ref, Ref) else Ref(self.workspace, ref)
 
+    @property
+    def erased(self) -> bool:
+        """Whether the content is gone from the log; an event read from it then has no field set."""
+        return not self.model_fields_set
+
 
 class _Spanning(Event):
     valid_from: int = times.NEG
