@@ -1,0 +1,389 @@
+"""The engine beside the oracle: every answer of a ledger, held against full recomputation.
+
+`Comparison` yields what differs, as sentences, in the order in which it looks: first what is
+believed at each pair of coordinates, then what relates two of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
+
+from doxa import oracle
+from doxa.engine.errors import (
+    CallerError,
+    Contested,
+    CorrectionRing,
+    NotHeld,
+    SeveralHeld,
+    UnknownTarget,
+)
+from doxa.engine.reconcile import Outcome
+from doxa.engine.times import instant
+from doxa.ledger import Ledger
+from doxa.oracle import Cause, Log, Truth
+from doxa.oracle.belief import believe
+from doxa.oracle.log import Correction, Support
+from doxa.views import TruthView
+from tests.histories import (
+    INSTANTS,
+    PERSPECTIVES,
+    PREDICATES,
+    SUBJECTS,
+    WORKSPACES,
+    iso,
+    moment,
+)
+from tests.walks import Refusal
+
+ABOUT = tuple(product(SUBJECTS, PREDICATES))
+
+
+class Scope(NamedTuple):
+    """What a view sees."""
+
+    workspace: str = ""
+    shared: bool = True
+    perspective: str | None = None
+
+
+SCOPES = (
+    *(Scope(workspace) for workspace in WORKSPACES),
+    Scope("w", shared=False),
+    *(Scope("w", perspective=name) for name in PERSPECTIVES),
+    Scope("", perspective="ada"),
+    Scope("never"),
+    Scope("", shared=False, perspective=""),
+)
+
+
+class Place(NamedTuple):
+    """A pair of coordinates and a scope."""
+
+    valid_at: int
+    known_at: int
+    scope: Scope
+
+    def __str__(self) -> str:
+        scope = ", ".join(f"{name}={value!r}" for name, value in self.scope._asdict().items())
+        return f"valid_at {iso(self.valid_at)}, known_at {self.known_at}, {scope}"
+
+
+def exact(values: Iterable[Any]) -> list[str]:
+    """Values as text that is equal only for the very same JSON."""
+    return [json.dumps(value, sort_keys=True) for value in values]
+
+
+class Sight:
+    """The engine's view and the oracle's truth of one place."""
+
+    def __init__(self, ledger: Ledger, log: Log, place: Place, live: bool = False) -> None:
+        self.place = place
+        self.view: TruthView = ledger.view(
+            valid_at=moment(place.valid_at),
+            known_at=None if live else place.known_at,
+            **place.scope._asdict(),
+        )
+        self.truth = Truth(log, place.valid_at, place.known_at, *place.scope)
+
+    def differences(self, ledger: Ledger) -> Iterator[str]:
+        """What the view answers otherwise than the oracle."""
+        for what, ours, theirs in self._answers(ledger):
+            if ours != theirs:
+                yield f"{what} at {self.place}: engine {ours!r}, oracle {theirs!r}"
+
+    def _answers(self, ledger: Ledger) -> Iterator[tuple[str, Any, Any]]:
+        view, truth = self.view, self.truth
+        if view.revision != self.place.known_at:
+            yield "revision", view.revision, self.place.known_at
+            return
+        items = view.claims(standing="any")
+        standings = truth.standings()
+        yield (
+            "standings",
+            [((c.workspace, c.id), str(c.standing)) for c in items],
+            list(standings.items()),
+        )
+        for workspace, id in list(truth.log.claims):
+            yield (
+                f"standing of {id!r} in {workspace!r}",
+                str(view.standing(id, workspace=workspace)),
+                truth.standing(id, workspace),
+            )
+        for id in dict.fromkeys([*(key[1] for key in truth.log.claims), "nobody"]):
+            yield f"standing of {id!r}", str(view.standing(id)), truth.standing(id)
+        yield "held", {(c.workspace, c.id) for c in view.claims()}, truth.held()
+        for about in ABOUT:
+            yield f"values of {about}", exact(view.values(*about)), exact(truth.values(*about))
+            yield f"value of {about}", value_of(view, *about), oracle_value_of(truth, *about)
+        for (workspace, id), standing in standings.items():
+            name = f"{id!r} in {workspace!r}"
+            item = view.claim(id, workspace=workspace)
+            live = sorted(support.id for support in item.supports if support.live)
+            yield f"live supports of {name}", live, list(truth.live_supports(id, workspace))
+            groups = truth.origins(id, workspace)
+            yield f"origins of {name}", item.origins, sorted({o for group in groups for o in group})
+            if standing in ("corroborated", "reported"):
+                yield f"{name} is corroborated", standing == "corroborated", len(groups) >= 2
+            yield f"successors of {name}", item.successors, list(truth.successors(id, workspace))
+        yield "entries", view.entries(), entries(truth)
+        for subject in SUBJECTS:
+            selected = [
+                (e.workspace, e.id, e.standing, *e.supports) for e in truth.entries([subject])
+            ]
+            yield f"entries of {subject}", view.entries([subject]), selected
+        ids = [*dict.fromkeys(key[1] for key in truth.log.artefacts), "nobody"]
+        for id, judged in zip(ids, ledger.judge(ids, view), strict=True):
+            ours = (judged.eligible, None if judged.reason is None else str(judged.reason))
+            yield f"eligibility of {id!r}", ours, self._expected(id)
+
+    def _expected(self, id: str) -> tuple[bool, str | None]:
+        expected = self.truth.eligible(id)
+        elsewhere = any(
+            key[1] == id and not self.truth.sees(key[0]) for key in self.truth.log.artefacts
+        )
+        if expected[1] == "unknown_artifact" and elsewhere:
+            return False, "wrong_workspace"
+        return expected
+
+
+def entries(truth: Truth) -> list[tuple[str, ...]]:
+    """The oracle's entries in the engine's form."""
+    return [(e.workspace, e.id, e.standing, *e.supports) for e in truth.entries()]
+
+
+def value_of(view: TruthView, subject: str, predicate: str) -> str:
+    """The value that a view gives, or the name of what it raises."""
+    try:
+        return json.dumps(view.value(subject, predicate), sort_keys=True)
+    except (NotHeld, SeveralHeld, Contested) as error:
+        return type(error).__name__
+
+
+def oracle_value_of(truth: Truth, subject: str, predicate: str) -> str:
+    """The same of the oracle, whose first recorded value stands for its equals."""
+    try:
+        return json.dumps(truth.value(subject, predicate), sort_keys=True)
+    except oracle.NotHeld:
+        return "NotHeld"
+    except oracle.Contested:
+        return "Contested"
+    except oracle.Several:
+        return "SeveralHeld"
+
+
+@dataclass
+class Comparison:
+    """A ledger and its log. ``random`` picks coordinates; without it all are tried."""
+
+    ledger: Ledger
+    log: Log
+    random: Random | None = None
+    places: int = 12
+    fingerprints: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+
+    def differences(self) -> Iterator[str]:
+        """All that differs, the most basic first."""
+        sights: list[Sight] = []
+        for place in self._places():
+            live = place.known_at == self.log.head and (
+                self.random is None or place.valid_at % 2 == 0
+            )
+            sight = Sight(self.ledger, self.log, place, live)
+            sights.append(sight)
+            yield from sight.differences(self.ledger)
+            yield from self._fingerprint(sight)
+        yield from self._known()
+        yield from self._histories()
+        for one, other in self._pairs(sights):
+            yield from self._diff(one, other)
+            yield from self._reconciled(one, other)
+        for sight in sights:
+            yield from self._reconciled(sight, None)
+
+    @cached_property
+    def commits(self) -> list[int]:
+        return [0, *(commit.last for commit in self.log.commits)]
+
+    def _places(self) -> Iterator[Place]:
+        if self.random is None:
+            for known_at, valid_at in product(self.commits, INSTANTS):
+                for scope in SCOPES[:6]:
+                    yield Place(valid_at, known_at, scope)
+            return
+        for number in range(self.places):
+            known_at = self.random.choice(self.commits) if number % 2 else self.log.head
+            valid_at = self.random.choice(INSTANTS)
+            for scope in self.random.sample(SCOPES, 2):
+                yield Place(valid_at, known_at, scope)
+
+    def _pairs(self, sights: list[Sight]) -> Iterator[tuple[Sight, Sight]]:
+        by_scope: dict[Scope, list[Sight]] = {}
+        for sight in sights:
+            by_scope.setdefault(sight.place.scope, []).append(sight)
+        for same in by_scope.values():
+            pairs = [(a, b) for a in same for b in same if a is not b]
+            if self.random is None:
+                pairs = pairs[:: max(1, len(pairs) // 300)]
+            yield from pairs
+
+    def _fingerprint(self, sight: Sight) -> Iterator[str]:
+        """Equal entries, equal fingerprint, and the other way round."""
+        theirs = entries(sight.truth)
+        digest = sight.view.fingerprint
+        if self.fingerprints.setdefault(digest, theirs) != theirs:
+            yield f"one fingerprint for {theirs} and {self.fingerprints[digest]}"
+        for other, known in self.fingerprints.items():
+            if known == theirs and other != digest:
+                yield f"two fingerprints for {theirs}"
+
+    def _known(self) -> Iterator[str]:
+        for commit in self.log.commits:
+            for at in (commit.recorded_at - 1, commit.recorded_at):
+                revision = self.ledger.view(valid_at=moment(at), known_at=moment(at)).revision
+                if revision != self.log.known_at(at):
+                    yield f"at {iso(at)} known is {revision}, by the oracle {self.log.known_at(at)}"
+
+    def _histories(self) -> Iterator[str]:
+        scopes = SCOPES if self.random is None else self.random.sample(SCOPES, 1)
+        for scope, about in product(scopes, ABOUT):
+            instants = INSTANTS if self.random is None else self.random.sample(INSTANTS, 1)
+            for at in instants:
+                ours = self.ledger.history(*about, valid_at=moment(at), **scope._asdict())
+                found = [
+                    (b.revision, instant(b.known_at), exact(b.values), b.contested) for b in ours
+                ]
+                expected = [
+                    (i.known_at, i.recorded_at, exact(i.values), i.contested)
+                    for i in oracle.history(self.log, *about, at, **scope._asdict())
+                ]
+                if found != expected:
+                    yield (
+                        f"history of {about} at {iso(at)} in {scope}: engine {found}, "
+                        f"oracle {expected}"
+                    )
+
+    def _diff(self, one: Sight, other: Sight) -> Iterator[str]:
+        found = {
+            (c.workspace, c.id): (str(c.before), str(c.after)) for c in other.view.diff(one.view)
+        }
+        expected = oracle.diff(one.truth, other.truth)
+        if found != expected:
+            yield f"diff of {one.place} to {other.place}: engine {found}, oracle {expected}"
+
+    def _reconciled(self, sight: Sight, since: Sight | None) -> Iterator[str]:
+        if since is not None and since.place.known_at > sight.place.known_at:
+            return
+        ours = self.ledger.reconcile(sight.view, None if since is None else since.view)
+        theirs = oracle.reconcile(sight.truth, None if since is None else since.truth)
+        where = (
+            f"reconciling {sight.place} since {'registration' if since is None else since.place}"
+        )
+        for name in ("invalidated", "restored"):
+            found = {(o.workspace, o.id): o for o in getattr(ours, name)}
+            expected = getattr(theirs, name)
+            if found.keys() != expected.keys():
+                yield f"{where}: {name} by engine {sorted(found)}, by oracle {sorted(expected)}"
+                continue
+            for key, outcome in found.items():
+                flip = expected[key]
+                if flip.reason is not None and str(outcome.reason) != flip.reason:
+                    yield f"{where}: {key} because {outcome.reason}, by the oracle {flip.reason}"
+                if not admissible(outcome, flip.causes):
+                    yield f"{where}: {key} caused by {outcome.cause}, by the oracle {flip.causes}"
+        same = {(o.workspace, o.id) for o in ours.unchanged}
+        if same != theirs.unchanged or len(ours.unchanged) != len(same):
+            yield f"{where}: unchanged {sorted(same)}, by the oracle {sorted(theirs.unchanged)}"
+
+
+def admissible(outcome: Outcome, causes: frozenset[Cause]) -> bool:
+    """Whether the cause that the engine names is one that the oracle admits."""
+    cause = outcome.cause
+    if cause is None:
+        return False
+    if cause.instant is not None:
+        return any(one.instant == instant(cause.instant) for one in causes)
+    return any(cause.position in one.positions for one in causes)
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def unjustified(refusal: Refusal) -> str | None:
+    """Why a refusal for a ring or for a withdrawn source was wrong; None where it was right, or
+    where it was for something that the log, as it would have been, does not show."""
+    log, error = refusal.after, refusal.error
+    if log is None or not isinstance(error, CallerError):
+        return None
+    if isinstance(error, CorrectionRing) and not any(rings_closed(log, refusal.first)):
+        return f"refused without a ring: {error}"
+    spent = isinstance(error, UnknownTarget) and "has been withdrawn for all of" in str(error)
+    if spent and not any(spent_sources(log, refusal.first)):
+        return f"refused with its source standing: {error}"
+    return None
+
+
+def wrongly_accepted(log: Log, first: int) -> Iterator[str]:
+    """What should have kept the commit that begins at ``first`` from being accepted."""
+    yield from (f"{key} closes a ring" for key in rings_closed(log, first))
+    yield from (f"{key} has a source with nothing left" for key in spent_sources(log, first))
+
+
+def rings_closed(log: Log, first: int) -> Iterator[tuple[str, str]]:
+    """The corrections from ``first`` on that lie in a ring at some instant."""
+    for correction in log.corrections:
+        if correction.position < first or correction.by is None:
+            continue
+        for at in probes(log):
+            corrected = believe(log, at, log.head).corrected
+            if correction.by in corrected.get(correction.corrects, []) and live(
+                log, correction, at
+            ):
+                seen, ends = {correction.by}, [correction.by]
+                while ends:
+                    for by in corrected.get(ends.pop(), []):
+                        if by is not None and by not in seen:
+                            seen.add(by)
+                            ends.append(by)
+                if correction.corrects in seen:
+                    yield correction.key
+                    break
+
+
+def spent_sources(log: Log, first: int) -> Iterator[tuple[str, str]]:
+    """The events from ``first`` on whose source has nothing left of their portion."""
+    named: list[Support | Correction] = [*log.supports.values(), *log.corrections]
+    for event in named:
+        if event.position < first or event.source is None:
+            continue
+        claim = log.claims.get(event.claim) if isinstance(event, Support) else None
+        carried = claim is not None and claim.position == event.position
+        portion = claim if carried and claim is not None else event
+        if not any(
+            portion.covers(at)
+            and believe(log, at, log.head).has_source(event.workspace, event.source)
+            for at in probes(log)
+        ):
+            yield event.key
+
+
+def live(log: Log, correction: Correction, at: int) -> bool:
+    """Whether a correction counts at an instant, at the head of the log."""
+    belief = believe(log, at, log.head)
+    return (
+        correction.covers(at)
+        and correction.key not in belief.withdrawn
+        and (
+            correction.source is None or belief.has_source(correction.workspace, correction.source)
+        )
+    )
+
+
+def probes(log: Log) -> list[int]:
+    """Instants between which nothing can change."""
+    return [oracle.log.NEG, *log.boundaries()]
