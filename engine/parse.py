@@ -32,7 +32,7 @@ def parse(fields: Mapping[str, Any]) -> Event:
         if cls is Withdrawal:
             _parse_withdrawal(rest)
         if isinstance(rest.get("contradicts"), list):
-            rest["contradicts"] = tuple(dict.fromkeys(rest["contradicts"]))
+            rest["contradicts"] = _once(rest["contradicts"])
         if issubclass(cls, Artefact):
             _parse_artefact(rest)
         else:
@@ -98,6 +98,11 @@ def _parse_withdrawal(rest: dict[str, Any]) -> None:
 def _parse_artefact(rest: dict[str, Any]) -> None:
     for field in ("sources", "subjects"):
         if isinstance(rest.get(field), list):
-            rest[field] = tuple(dict.fromkeys(rest[field]))
+            rest[field] = _once(rest[field])
     if rest.get("valid_at") is not None:
         rest["valid_at"] = times.instant(rest["valid_at"], "valid_at")
+
+
+def _once(items: list[Any]) -> tuple[Any, ...]:
+    """The items without repetitions; what can't be a name is left for the model to refuse."""
+    return tuple(dict.fromkeys(items)) if all(isinstance(i, str) for i in items) else tuple(items)

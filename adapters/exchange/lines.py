@@ -39,7 +39,7 @@ class Line:
     @property
     def blank(self) -> bool:
         """Whether there is nothing on the line."""
-        return not isinstance(self.raw, Mapping) and not self.raw.strip()
+        return isinstance(self.raw, str | bytes) and not self.raw.strip()
 
 
 class Lines:
@@ -164,15 +164,11 @@ def _ended(raw: str | bytes) -> bool:
 
 def _without_mark(line: Line) -> Line:
     """The line without the byte order mark that a file may begin with."""
-    if line.number > 1 or isinstance(line.raw, Mapping):
-        return line
-    if isinstance(line.raw, str):
+    if line.number == 1 and isinstance(line.raw, str):
         return Line(1, line.raw.removeprefix("\ufeff"))
-    return Line(1, line.raw.removeprefix(b"\xef\xbb\xbf")) if _is_bytes(line.raw) else line
-
-
-def _is_bytes(raw: object) -> bool:
-    return isinstance(raw, bytes)
+    if line.number == 1 and isinstance(line.raw, bytes):
+        return Line(1, line.raw.removeprefix(b"\xef\xbb\xbf"))
+    return line
 
 
 # ---------------------------------------------------------------- one line, strictly
