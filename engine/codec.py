@@ -7,11 +7,10 @@ words, values, quotes. Erasure removes the data and its salt; the head and the h
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
 from doxa.engine.events import CLASSES, Event, Ref, SourceRef
@@ -40,28 +39,25 @@ _HEAD: Final[dict[str, tuple[str, ...]]] = {
     "summary": ("facts", "supports", "sources", "citations", "binding", "valid_at"),
     "policy": ("contradicts", "verified"),
 }
-_DEFAULTS: Final = {
-    name: {
-        field: info.default for field, info in cls.model_fields.items() if not info.is_required()
-    }
-    for name, cls in CLASSES.items()
-}
 _SOURCED: Final = ("claim", "support", "correction")
+_MISSING: Final = object()
 
 
-def _dump(value: object) -> bytes:
-    return json.dumps(
-        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_ref_out
-    ).encode()
+def _plan(name: str) -> tuple[tuple[str, bool, object], ...]:
+    """What to write of each field of an event: whether in the head, and the default left out."""
+    return tuple(
+        (field, field in _HEAD[name], _MISSING if info.is_required() else info.default)
+        for field, info in CLASSES[name].model_fields.items()
+        if field not in ("id", "workspace") and not (field == "source" and name in _SOURCED)
+    )
 
 
-def _ref_out(value: object) -> object:
-    raise TypeError(f"{value!r} has no stored form")
+_PLANS: Final = {name: _plan(name) for name in CLASSES}
 
 
 def _plain(value: object) -> object:
     if isinstance(value, SourceRef):
-        return value.model_dump(exclude_none=True)
+        return {name: item for name, item in value.__dict__.items() if item is not None}
     if isinstance(value, Ref):
         return {"workspace": value.workspace, "id": value.id}
     if isinstance(value, tuple):
@@ -71,29 +67,24 @@ def _plain(value: object) -> object:
 
 def encode(event: Event) -> tuple[bytes, bytes]:
     """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
-    defaults = _DEFAULTS[event.TYPE]
+    fields = event.__dict__
     head: dict[str, object] = {"v": VERSION, "id": event.id}
     data: dict[str, object] = {}
     if event.workspace:
         head["workspace"] = event.workspace
-    in_head = _HEAD[event.TYPE]
-    for field in in_head:
-        value = getattr(event, field)
-        if value != defaults.get(field, head):
-            head[field] = _plain(value)
-    source = getattr(event, "source", None)
-    if source is not None and event.TYPE in _SOURCED:
-        head["source"] = source.id
-        if details := source.model_dump(exclude={"id"}, exclude_none=True):
-            data["source"] = details
-    for field in type(event).model_fields:
-        if field in in_head or field in ("id", "workspace", "source"):
+    for name, in_head, default in _PLANS[event.TYPE]:
+        value = fields[name]
+        if value is default or (value == default and type(value) is type(default)):
             continue
-        value = getattr(event, field)
-        default = defaults.get(field, head)
-        if value is not default and (value != default or type(value) is not type(default)):
-            data[field] = _plain(value)
-    encoded = _dump(head), _dump(data)
+        (head if in_head else data)[name] = _plain(value)
+    source = fields.get("source")
+    if source is not None and event.TYPE in _SOURCED:
+        details = _plain(source)
+        assert isinstance(details, dict), details
+        head["source"] = details.pop("id")
+        if details:
+            data["source"] = details
+    encoded = to_json(head), to_json(data)
     size = len(encoded[0]) + len(encoded[1])
     if size > PAYLOAD_LIMIT:
         raise PayloadTooLarge(

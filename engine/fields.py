@@ -30,6 +30,7 @@ __all__ = [
 
 CARRIED: Final = "/support"  # the id of a claim's own support is the claim's id with this ending
 LABEL_LIMIT: Final = 1_000  # characters
+INTEGER_LIMIT: Final = 13_000  # bits; Python reads no more than 4,300 digits from text
 DEPTH_LIMIT: Final = 100  # nested lists and objects in a value
 
 # C0 and C1 controls, line and paragraph separators, bidirectional marks, surrogates
@@ -73,7 +74,11 @@ def _event_id(value: str) -> str:
 
 def _json_value(value: object) -> object:
     """A copy of a JSON value, checked without recursion on the way down."""
-    if value is None or type(value) in (bool, int):
+    if value is None or type(value) is bool:
+        return value
+    if type(value) is int:
+        if value.bit_length() > INTEGER_LIMIT:
+            refuse(f"holds an integer of {value.bit_length():,} bits; at most {INTEGER_LIMIT:,}")
         return value
     if type(value) is str:
         return _text(value)
