@@ -337,16 +337,15 @@ def wrongly_accepted(log: Log, first: int) -> Iterator[str]:
 def rings_closed(log: Log, first: int) -> Iterator[tuple[str, str]]:
     """The corrections from ``first`` on that lie in a ring at some instant."""
     for correction in log.corrections:
-        if correction.position < first or correction.by is None:
+        target = correction.by
+        if correction.position < first or target is None:
             continue
         for at in probes(log):
             corrected = believe(log, at, log.head).corrected
-            if correction.by in corrected.get(correction.corrects, []) and live(
-                log, correction, at
-            ):
-                seen, ends = {correction.by}, [correction.by]
+            if target in corrected.get(correction.corrects, []) and live(log, correction, at):
+                seen, ends = {target}, [target]
                 while ends:
-                    for by in corrected.get(ends.pop(), []):
+                    for by in corrected.get(ends.pop(), ()):
                         if by is not None and by not in seen:
                             seen.add(by)
                             ends.append(by)

@@ -1,4 +1,4 @@
-"""Random histories: an author who records whatever the law allows, and a good deal that it does not.
+"""Random histories: an author who records what the law allows, and a good deal that it does not.
 
 Everything happens within a week, so that things collide.
 """

@@ -137,9 +137,8 @@ class Walk:
         at = max([step.clock, *(row[1] + 1 for row in rows[-1:])])
         with suppress(Exception):
             new = [parse(event) for event in step.events]
-            spans = {
-                key: (c.valid_from, c.valid_to) for key, c in Log.from_rows(rows).claims.items()
-            }
+            claims = Log.from_rows(rows).claims
+            spans = {key: (claim.valid_from, claim.valid_to) for key, claim in claims.items()}
             for event in new:
                 if isinstance(event, ev.Claim):
                     spans[event.workspace, event.id] = (event.valid_from, event.valid_to)
@@ -203,3 +202,36 @@ def wander(
             author.learn(step.events)
         look(walk)
     return author
+
+
+def play(steps: Sequence[Step], walk: Walk) -> Walk:
+    """Takes the steps of a history once more."""
+    for step in steps:
+        walk.take(step)
+    return walk
+
+
+def cut(steps: Sequence[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
+    """The history without the steps and events that it fails without as well."""
+    left = list(steps)
+    size = max(1, len(left) // 2)
+    while size:
+        place = 0
+        while place < len(left):
+            fewer = left[:place] + left[place + size :]
+            if fails(fewer):
+                left = fewer
+            else:
+                place += size
+        size //= 2
+    for place in range(len(left)):
+        number = 0
+        while number < len(left[place].events) > 1:
+            events = left[place].events
+            fewer_events = [*events[:number], *events[number + 1 :]]
+            tried = [*left[:place], replace(left[place], events=fewer_events), *left[place + 1 :]]
+            if fails(tried):
+                left = tried
+            else:
+                number += 1
+    return left
