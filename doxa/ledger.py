@@ -44,7 +44,8 @@ def open(
     """Opens the ledger in a folder, made where there is none; without a path, one in memory.
 
     ``clock`` gives aware datetimes, for tests and replays; the default is the system's. Raises
-    `NotALedger`, `NewerFormat`, `DamageError` or `StorageError`.
+    `NotALedger`, `NewerFormat`, `StorageError`, or `DamageError` where the file can't be opened at
+    all. A log that is damaged further in opens: its reads raise, and `verify` says where it is.
     """
     return Ledger(path, create=create, clock=clock)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine import times
+from doxa.engine.errors import DamageError
 from doxa.engine.graph import KINDS, NONE, Graph
 from doxa.engine.log import Problem
 
@@ -80,12 +81,18 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
         )
     if audit.problems or not oracle:
         return report
-    from doxa.oracle import Log
+    from doxa.oracle import Log, Unreadable
 
-    rows = [row for page in ledger.recorder.read_rows() for row in page]
-    log = Log.from_rows(rows)
-    _compare(ledger, log, report)
-    _rings(ledger, log, report)
+    try:
+        rows = [row for page in ledger.recorder.read_rows() for row in page]
+        log = Log.from_rows(rows)
+        _compare(ledger, log, report)
+        _rings(ledger, log, report)
+    except (
+        DamageError,
+        Unreadable,
+    ) as error:  # the chain is whole, but an event in it can't be read
+        report.problems.append(Problem(0, "unreadable", str(error)))
     return report
 
 

@@ -168,7 +168,8 @@ class Graph:
 
     def known(self, recorded_at: int) -> int:
         """The last position recorded at or before an instant; 0 where there is none."""
-        i = bisect_right(self.commit_at, recorded_at)
+        # while a commit is added, its time is there before its position
+        i = bisect_right(self.commit_at, recorded_at, 0, len(self.commit_last))
         return self.commit_last[i - 1] if i else 0
 
     def revision(self, workspace: int, upto: int) -> int:

@@ -7,7 +7,10 @@ the fold is thrown away and rebuilt from the log: views that were captured keep 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,6 +24,7 @@ from doxa.engine.errors import (
     CallerError,
     ClockError,
     ConflictError,
+    DamageError,
     DoxaError,
     InvalidEvent,
     UnknownTarget,
@@ -92,10 +96,22 @@ class Stream:
         self._mutex = threading.Lock()  # held by whoever changes the fold
         self._queue = CommitQueue(self._commit)
         self._pending: dict[int, ev.Event] = {}  # events of the transaction under way
-        self._fold: Fold | None = None
-        self._published = 0
-        with self._mutex:
+        self._touched = False  # whether that transaction has changed the fold
+        # The fold, and the last position of it that readers may see: one value, so that no reader
+        # ever pairs a position with a fold that holds something else there.
+        self._state: tuple[Fold, int] | None = None
+        _streams.add(self)
+        # Of a damaged log nothing can be read, but verify still says where the damage is.
+        with self._mutex, contextlib.suppress(DamageError):
             self._current()
+
+    def _start_in_child(self) -> None:
+        """What a forked child must not share: a lock that some thread of the parent holds, and a
+        fold that it was in the middle of changing."""
+        if self._mutex.locked():
+            self._state = None
+        self._mutex = threading.Lock()
+        self._pending = {}
 
     # -- reading
 
@@ -114,29 +130,27 @@ class Stream:
 
         While another thread commits, the position before its commit is given, unless ``wait``.
         """
-        fold = self._fold
+        state = self._state
         head = self.store.head().position
-        behind = fold is None or head > self._published
-        if behind and self._mutex.acquire(blocking=wait or fold is None):
+        behind = state is None or head > state[1]
+        if behind and self._mutex.acquire(blocking=wait or state is None):
             try:
                 fold = self._current()
+                state = fold, fold.position
             finally:
                 self._mutex.release()
-        assert fold is not None
-        return fold, min(self._published, fold.position)
+        assert state is not None
+        return state
 
     def _current(self) -> Fold:
         """The fold, rebuilt where need be and brought up to the head; the mutex is held."""
-        fold = self._fold
-        if fold is None:
-            fold = Fold(self.payload)
+        fold = Fold(self.payload) if self._state is None else self._state[0]
         try:
             fold.follow(self._tail(fold.position))
         except BaseException:
-            self._fold = None
+            self._state = None
             raise
-        self._fold = fold
-        self._published = fold.position
+        self._state = fold, fold.position
         return fold
 
     def _tail(self, after: int) -> Iterable[Row]:
@@ -172,33 +186,41 @@ class Stream:
         check: Callable[[list[Committed]], None] | None = None,
     ) -> list[Committed | Exception]:
         answers: list[Committed | Exception] = []
-        folded = False
+        self._touched = False
         try:
             fold = self._current()
             with self.store.write() as transaction:
-                fold.follow(transaction.rows(fold.position))
-                self._published = fold.position
+                self._follow(fold, transaction)
                 for request in requests:
                     answer = self._one(fold, transaction, request)
-                    folded = folded or (isinstance(answer, Committed) and answer.new > 0)
                     if together and isinstance(answer, Exception):
                         raise answer
                     answers.append(answer)
                 if check is not None:
                     check([answer for answer in answers if isinstance(answer, Committed)])
-            self._published = fold.position
+            self._state = fold, fold.position
         except BaseException:
-            if folded:
-                self._fold = None  # it holds what was never committed
+            if self._touched:
+                self._state = None  # it may hold what was never committed
             raise
         finally:
             self._pending = {}
         return answers
 
+    def _follow(self, fold: Fold, transaction: Transaction) -> None:
+        """Takes in what other processes committed before this transaction began."""
+        rows = transaction.rows(fold.position)
+        if rows:
+            self._touched = True
+            fold.follow(rows)
+            self._state = fold, fold.position
+
     def _one(self, fold: Fold, transaction: Transaction, request: Request) -> Committed | Exception:
         try:
             return self._judged(fold, transaction, request)
         except DoxaError as error:
+            if transaction.head.position != fold.position:
+                raise  # it is in the log, but not in the fold: neither may stay
             return error
 
     def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
@@ -225,6 +247,7 @@ class Stream:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if request.expected is not None:
             expect(fold.belief, new.values(), request.expected, fold.position)
+        self._touched = True
         try:
             put = transaction.append(encoded, recorded_at=recorded_at)
         except (CallerError, ConflictError) as error:  # the time that it states
@@ -286,3 +309,15 @@ def _too_early(recorded_at: int, head: Head) -> ClockError:
         f"recorded_at {times.iso(recorded_at)} is not later than the ledger's last, "
         f"{times.iso(head.recorded_at)}; leave it out, or import with restamp"
     )
+
+
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+def _renew_after_fork() -> None:
+    for stream in tuple(_streams):
+        stream._start_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)
