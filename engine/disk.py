@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ __all__ = [
     "Readers",
     "Wal",
     "abandon",
+    "check_fork",
     "closed",
     "connect",
     "create",
@@ -127,6 +128,7 @@ def connect(path: str, mode: str, timeout: float) -> sqlite3.Connection:
     ``mode`` is ``rw`` to write, ``ro`` to read, or ``frozen`` to read a file that nothing writes
     to, without the files that SQLite keeps beside it.
     """
+    check_fork(path)
     query = "mode=ro&immutable=1" if mode == "frozen" else "mode=rw"
     connection = sqlite3.connect(
         f"{Path(path).as_uri()}?{query}",
@@ -160,12 +162,27 @@ def _is_frozen(path: str) -> bool:
     return not os.path.exists(path + "-wal") or os.path.getsize(path + "-wal") == 0
 
 
-def abandon(connection: sqlite3.Connection) -> None:
-    """Keeps a connection that was carried over a fork from ever being closed: closing it here
-    could checkpoint and delete the WAL that the parent is writing to."""
+# Logs that were open, in the middle of something, when this process was forked. SQLite keeps
+# one record of locks for each file and process, and the child's copy of it is wrong for ever.
+_forked_inside: set[str] = set()
+
+
+def abandon(connection: sqlite3.Connection, path: str) -> None:
+    """In the child of a fork: keeps the parent's connection from ever being closed here, which
+    could checkpoint and delete the WAL that the parent writes to, and its file from being used."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    _forked_inside.add(path)
+
+
+def check_fork(path: str | None) -> None:
+    """Raises `StorageError` for a file that a fork has made unusable in this process."""
+    if path in _forked_inside:
+        raise StorageError(
+            f"{path} can't be used in this process, which was forked in the middle of a "
+            "transaction on it; fork outside of transactions, or start new processes (spawn)"
+        )
 
 
 # ---------------------------------------------------------------- creating
@@ -219,7 +236,7 @@ def create_schema(connection: sqlite3.Connection, now: int) -> None:
     for statement in _SCHEMA:
         connection.execute(statement)
     connection.execute(
-        "INSERT INTO meta VALUES('ledger', ?), ('created', ?)", (secrets.token_hex(16), now)
+        "INSERT INTO meta VALUES('ledger', ?), ('created', ?)", (os.urandom(16).hex(), now)
     )
     connection.execute("INSERT INTO head VALUES(1, 0, 0, ?)", (NO_LINK,))
     connection.execute("COMMIT")
@@ -278,10 +295,9 @@ class Wal:
         try:
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDONLY | _BINARY)
-            os.lseek(self._file, 16, os.SEEK_SET)
-            salts = os.read(self._file, 8)
-            os.lseek(self._file, 32 + self._frame * (PAGE + 24) + 8, os.SEEK_SET)
-            return os.read(self._file, 8) == salts != b""
+            salts = _read(self._file, 8, 16)
+            frame = _read(self._file, 8, 32 + self._frame * (PAGE + 24) + 8)
+            return frame == salts and frame != b""
         except OSError:
             return False
 
@@ -297,6 +313,16 @@ class Wal:
 
     def __del__(self) -> None:
         self.close()
+
+
+if sys.platform == "win32":
+
+    def _read(file: int, count: int, offset: int) -> bytes:
+        os.lseek(file, offset, os.SEEK_SET)
+        return os.read(file, count)
+
+else:
+    _read = os.pread
 
 
 # ---------------------------------------------------------------- reading
@@ -316,7 +342,9 @@ class Readers:
         memory: sqlite3.Connection | None,
     ) -> None:
         self._path, self._timeout, self._guard, self._memory = path, timeout, guard, memory
-        self._idle: list[sqlite3.Connection] = []
+        self._open: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Connection] = []  # those of the open that are not lent
+        self._gate = threading.Lock()  # held while a fork is under way
         self._frozen_as: tuple[int, int] | None = None
         self._closed = False
 
@@ -347,7 +375,10 @@ class Readers:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._connect()
+            with self._gate:
+                connection = self._connect()
+                self._open.append(connection)
+            return connection
 
     def _give(self, connection: sqlite3.Connection, sound: bool = True) -> None:
         if self._memory is not None:
@@ -355,8 +386,9 @@ class Readers:
         elif sound:
             self._idle.append(connection)
             if self._closed:
-                self.close()
+                self._close_idle()
         else:
+            self._open.remove(connection)
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -383,9 +415,29 @@ class Readers:
     def _close_idle(self) -> None:
         with contextlib.suppress(IndexError):
             while True:
-                self._idle.pop().close()
+                connection = self._idle.pop()
+                self._open.remove(connection)
+                connection.close()
+
+    def pause(self, patience: float) -> bool:
+        """Before a fork: closes all connections and opens none until `resume`, in the parent.
+
+        Whether all could be closed within ``patience`` seconds.
+        """
+        deadline = time.monotonic() + patience
+        self._gate.acquire()
+        self._close_idle()
+        while self._open and time.monotonic() < deadline:
+            time.sleep(0.001)
+            self._close_idle()
+        return not self._open
+
+    def resume(self) -> None:
+        """After a fork, in the parent."""
+        self._gate.release()
 
     def forget(self) -> None:
-        """After a fork, in the child: leaves the connections to the parent."""
-        while self._idle:
-            abandon(self._idle.pop())
+        """After a fork, in the child: leaves what could not be closed to the parent."""
+        for connection in self._open:
+            assert self._path is not None
+            abandon(connection, self._path)

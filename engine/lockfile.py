@@ -29,7 +29,6 @@ class LockFile:
         self.path = path
         self._file: int | None = None
         self._queued: int | None = None
-        self._inode = 0
 
     def acquire(self, timeout: float) -> bool:
         """Whether the lock was got within ``timeout`` seconds. Raises `OSError`."""
@@ -37,13 +36,11 @@ class LockFile:
         while True:
             if self._file is None:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o666)
-                self._inode = os.fstat(self._file).st_ino
             if not _lock_now(self._file) and not self._queue(deadline):
                 return False
-            with contextlib.suppress(FileNotFoundError):
-                if os.stat(self.path).st_ino == self._inode:
-                    return True
-            self.close()  # somebody deleted or replaced the file: lock the one that is there now
+            if os.fstat(self._file).st_nlink:
+                return True
+            self.close()  # somebody deleted the file: lock the one that is there now
 
     def _queue(self, deadline: float) -> bool:
         """Waits in the system's queue. The wait itself can't be timed, so a thread does it, on a
@@ -63,7 +60,7 @@ class LockFile:
             return False
         if self._file is not None:
             os.close(self._file)
-        self._file, self._inode = file, os.fstat(file).st_ino
+        self._file = file
         return True
 
     def release(self) -> None:

@@ -253,13 +253,15 @@ class SQLiteSubscription(DCBListenNotifySubscription[SQLiteRecorder]):
     """Wakes at once for commits of its recorder, and within 20 ms for those of others."""
 
     def _loop_on_pull(self) -> None:
-        recorder = self._recorder
+        recorder, seen = self._recorder, -1
         try:
             while not self._has_been_stopped:
-                seen = recorder.head().position
-                self._pull()
-                while not self._has_been_stopped and not recorder.wait(seen, PATIENCE):
-                    pass
+                head = recorder.head().position
+                if head > seen:
+                    self._pull()
+                    seen = head
+                    self._last_position = max(self._last_position, head)  # none matched in between
+                recorder.wait(seen, PATIENCE)
         except BaseException as error:
             self._thread_error = error
             self.stop()

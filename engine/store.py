@@ -21,6 +21,7 @@ from doxa.engine.writer import Writer
 __all__ = ["LogStore", "wall_clock"]
 
 PAGE: Final = 10_000  # rows a read
+FORK_PATIENCE: Final = 5.0  # seconds that a fork waits for what other threads do here
 POLL: Final = 0.02  # seconds between looks for what other processes appended
 
 _ROW: Final = "SELECT position, recorded_at, type, head, data FROM log WHERE position = ?"
@@ -70,7 +71,7 @@ class LogStore:
         self.path: Final = path
         self.ledger_id = ""
         self._memory, self._clock, self._timeout = memory, clock, lock_timeout
-        self._closed = False
+        self._closed = self._paused = False
         self._start()
         _stores.add(self)
 
@@ -83,10 +84,20 @@ class LogStore:
             self.path, self._clock, self._timeout, guard, self._memory, self._announce
         )
 
-    def _start_in_child(self) -> None:
-        inode = self._writer.inode
+    def _before_fork(self) -> None:
+        self._paused = self._writer.pause(FORK_PATIENCE)
+        self._readers.pause(FORK_PATIENCE)
+
+    def _after_fork_in_parent(self) -> None:
+        self._readers.resume()
+        if self._paused:
+            self._writer.resume()
+
+    def _after_fork_in_child(self) -> None:
         self._readers.forget()
-        self._writer.forget()
+        if not self._paused:
+            self._writer.forget()
+        inode = self._writer.inode
         self._start()
         self._writer.inode = inode
         if self._closed:
@@ -290,10 +301,29 @@ class LogStore:
                 audit.report(0, "page", str(error))
 
 
-def _renew_after_fork() -> None:
-    for store in tuple(_stores):
-        store._start_in_child()
+# SQLite must not be carried over a fork, not even closed: all connections are closed before one.
+_forking: list[LogStore] = []
+
+
+def _before_fork() -> None:
+    _forking[:] = _stores
+    for store in _forking:
+        store._before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    while _forking:
+        _forking.pop()._after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    while _forking:
+        _forking.pop()._after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_after_fork)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -53,6 +53,7 @@ class Writer:
 
     def begin(self) -> sqlite3.Connection:
         """The connection, in a transaction that holds all locks, until `end`."""
+        disk.check_fork(self.path)
         if not self._guard.acquire(timeout=self._timeout):
             raise self._locked()
         locked = False
@@ -181,12 +182,36 @@ class Writer:
         self._wal.close()
         connection.close()
 
-    def forget(self) -> None:
-        """After a fork, in the child: leaves the connection and the locks to the parent."""
-        self.forgotten = True
+    def pause(self, patience: float) -> bool:
+        """Before a fork: ends and closes what is under way, and begins nothing until `resume`.
+
+        False, and nothing is held up, where that can't be: within a transaction of this thread,
+        or if another's takes longer than ``patience`` seconds.
+        """
+        if not self._guard.acquire(timeout=patience):
+            return False
+        if self._busy:
+            self._guard.release()
+            return False
         if self._connection is not None:
-            disk.abandon(self._connection)
+            self._close_connection(self._connection)
+            self._connection = None
+        if self._lock is not None:
+            self._lock.close()
+        return True
+
+    def resume(self) -> None:
+        """After a fork, in the parent, where `pause` succeeded."""
+        self._guard.release()
+
+    def forget(self) -> None:
+        """After a fork, in the child, where `pause` failed: leaves all to the parent."""
+        self.forgotten = True
+        if self._connection is not None and self.path is not None:
+            disk.abandon(self._connection, self.path)
         if self._lock is not None:
             self._lock.forget()
         if self._wal is not None:
             self._wal.close()
+        if self._memory is not None and self._memory.in_transaction:
+            self._memory.execute("ROLLBACK")
