@@ -131,6 +131,8 @@ class Sight:
             if standing in ("corroborated", "reported"):
                 yield f"{name} is corroborated", standing == "corroborated", len(groups) >= 2
             yield f"successors of {name}", item.successors, list(truth.successors(id, workspace))
+            ambiguous = view.ambiguous(id, workspace=workspace)
+            yield f"ambiguities of {name}", ambiguous, list(truth.ambiguous(id, workspace))
         yield "entries", view.entries(), entries(truth)
         for subject in SUBJECTS:
             selected = [
@@ -335,21 +337,25 @@ def wrongly_accepted(log: Log, first: int) -> Iterator[str]:
 
 
 def rings_closed(log: Log, first: int) -> Iterator[tuple[str, str]]:
-    """The corrections from ``first`` on that lie in a ring at some instant."""
+    """The corrections from ``first`` on that lie in a ring at some instant. Where a name that
+    dangled meets its claim only now, nobody need have seen the ring."""
+    arrived = (log.claims.get(c.dangling) for c in log.corrections if c.dangling is not None)
+    if any(claim is not None and claim.position >= first for claim in arrived):
+        return
     for correction in log.corrections:
-        target = correction.by
-        if correction.position < first or target is None:
+        start, target = correction.corrects, correction.by
+        if correction.position < first or start is None or target is None:
             continue
         for at in probes(log):
             corrected = believe(log, at, log.head).corrected
-            if target in corrected.get(correction.corrects, []) and live(log, correction, at):
+            if target in corrected.get(start, []) and live(log, correction, at):
                 seen, ends = {target}, [target]
                 while ends:
                     for by in corrected.get(ends.pop(), ()):
                         if by is not None and by not in seen:
                             seen.add(by)
                             ends.append(by)
-                if correction.corrects in seen:
+                if start in seen:
                     yield correction.key
                     break
 

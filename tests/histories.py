@@ -201,7 +201,13 @@ class Author:
         return event
 
     def _correction(self, event: Fields) -> Fields:
-        target = event["corrects"] = self._one(event["workspace"], "claim")
+        target, chance = self._one(event["workspace"], "claim"), self.random.random()
+        if chance < 0.1:
+            self._unresolved(event)
+        else:
+            event["corrects"] = target
+            if self._open_names(event["workspace"]) and chance < 0.4:
+                event["resolves"] = self.random.choice(self._open_names(event["workspace"]))
         if self.random.random() < 0.7:
             but = target if self.random.random() < 0.97 else ""
             event["by"] = self._one(event["workspace"], "claim", but=but)
@@ -211,6 +217,22 @@ class Author:
             event["valid_from"] = event["valid_to"] = None
         self._bounds(event, 0.5)
         return event
+
+    def _unresolved(self, event: Fields) -> None:
+        """A name with several candidates, or one that nobody has yet."""
+        workspace = event["workspace"]
+        claims = self.known(workspace, "claim")
+        ahead = self._count.get((workspace, "claim"), 0) + self.random.choice((1, 1, 2, 3))
+        event["unresolved"] = f"c{ahead}"
+        if len(claims) > 1 and self.random.random() < 0.5:
+            event["candidates"] = self.random.sample(claims, min(len(claims), 2))
+
+    def _open_names(self, workspace: str) -> list[str]:
+        return [
+            event["id"]
+            for event in self.events
+            if "unresolved" in event and event["workspace"] == workspace
+        ]
 
     def _withdrawal(self, event: Fields) -> Fields:
         workspace, chance = event["workspace"], self.random.random()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -143,7 +143,7 @@ class Walk:
                 if isinstance(event, ev.Claim):
                     spans[event.workspace, event.id] = (event.valid_from, event.valid_to)
             for position, event in enumerate(new, len(rows) + 1):
-                if isinstance(event, ev.Correction):
+                if isinstance(event, ev.Correction) and event.corrects is not None:
                     event = _with_portion(event, spans)
                 rows.append((position, at, event.TYPE, *encode(event)))
             return Log.from_rows(rows)
