@@ -91,7 +91,7 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
     except (
         DamageError,
         Unreadable,
-    ) as error:  # the chain is whole, but an event in it can't be read
+    ) as error:  # under a chain that is whole
         report.problems.append(Problem(0, "unreadable", str(error)))
     return report
 

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +252,7 @@ def test_two_processes_append_a_thousand_claims_and_lose_none(tmp_path: Path) ->
     with doxa.open(path) as ledger:
         rows = [row for page in ledger.recorder.read_rows() for row in page]
         assert [row.position for row in rows] == list(range(1, 1001))
-        assert all(a.recorded_at < b.recorded_at for a, b in zip(rows, rows[1:], strict=False))
+        assert all(a.recorded_at < b.recorded_at for a, b in pairwise(rows))
         view = ledger.view(valid_at="2024-06-01")
         for name in ("ada", "bo"):
             assert view.values(name, "counts") == tuple(range(500))
