@@ -1,0 +1,306 @@
+"""Assembly: what may be believed of some candidates at one view, as text within a budget.
+
+Pure: the same request at the same view gives the same bytes, whatever order the candidates came in
+and whatever was recorded later. Judge everything, rank, then print whole units while they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from doxa.engine import receipt as receipts
+from doxa.engine.block import Block, Citation, Notice, Printed
+from doxa.engine.candidates import Candidate, LeftOut, Unread, read_all, surrogate
+from doxa.engine.conflicts import Conflict, Unit, units
+from doxa.engine.eligibility import Item, Judge
+from doxa.engine.errors import CallerError
+from doxa.engine.graph import CLAIM, KINDS, NONE, SUPPORT, entity
+from doxa.engine.labels import Labels
+from doxa.engine.receipt import Receipt, Replay, as_receipt
+from doxa.engine.registry import Reason, Registry
+from doxa.engine.rendering import (
+    RENDERER,
+    Counter,
+    Draft,
+    Sheet,
+    counter_name,
+    notice,
+    quoted,
+    source_names,
+)
+from doxa.engine.texts import Texts, side_text
+from doxa.engine.view import TruthView
+
+__all__ = [
+    "Block",
+    "Candidate",
+    "Citation",
+    "LeftOut",
+    "Notice",
+    "Printed",
+    "Receipt",
+    "Replay",
+    "as_receipt",
+    "assemble",
+    "replay",
+]
+
+
+def assemble(
+    registry: Registry,
+    view: TruthView,
+    query: str,
+    *,
+    candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
+    budget: int,
+    count: Counter | None = None,
+    top_k: int | None = None,
+) -> Block:
+    """Prints what may be believed of the candidates (or of the registered summaries) at a view.
+
+    ``budget`` is in characters, or in what ``count`` counts in a text, 0 or more; ``top_k`` units
+    at most are printed, 1 or more. Raises `CallerError` for a request that can't be carried out as
+    it was put, or a counter that fails; a candidate that can't be read is only left out.
+    """
+    _check_query(query)
+    _check_number("budget", budget, 0)
+    if top_k is not None:
+        _check_number("top_k", top_k, 1)
+    if count is not None and not callable(count):
+        raise CallerError(f"count is a {type(count).__name__}; give a function of a text")
+    read = None if candidates is None else read_all(candidates)
+    return _Assembly(registry, view, Texts(registry), budget, count).block(query, read, top_k)
+
+
+def _check_query(query: object) -> None:
+    if not isinstance(query, str):
+        raise CallerError(f"query is a {type(query).__name__}; give text")
+    if (at := surrogate(query)) is not None:
+        raise CallerError(f"query holds half of a surrogate pair at {at}: it is not Unicode text")
+
+
+def _check_number(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise CallerError(f"{name} is {value!r:.60}; give a whole number, {least} or more")
+
+
+class _Assembly:
+    """One assembly under way: what is printed, and what is left out."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        view: TruthView,
+        texts: Texts,
+        budget: int,
+        count: Counter | None,
+    ) -> None:
+        self.registry, self.view, self.graph = registry, view, view.graph
+        self.budget, self.count, self.texts = budget, count, texts
+        self.judge = Judge(registry, view, texts)
+        self.labels = Labels(self.judge)
+        self.sheet = Sheet(budget, count, self._cited)
+        self.printed: list[Printed] = []
+        self.notices: list[Notice] = []
+        self.left_out: list[LeftOut] = []
+
+    def block(
+        self, query: str, candidates: list[Candidate | Unread] | None, top_k: int | None
+    ) -> Block:
+        """Judges, ranks and prints."""
+        if candidates is None:
+            rows = self.registry.in_sight(self.view)
+            judged = [self.judge.summary(row) for row in rows if self.graph.a_summary[row]]
+        else:
+            judged = [self.judge.candidate(one) for one in candidates]
+        self.left_out += (one for one in judged if isinstance(one, LeftOut))
+        ranked = units(self.judge, (one for one in judged if isinstance(one, Item)))
+        taken = len(ranked) if top_k is None else top_k
+        for number, unit in enumerate(ranked, 1):
+            if number > taken:
+                self._beyond(unit, taken)
+            else:
+                self._unit(unit, number)
+        self.left_out.sort(key=lambda one: (one.id, one.reason, one.detail))
+        text = self.sheet.text
+        decisions = {
+            "printed": [one.as_dict() for one in self.printed],
+            "citations": [self.graph.a_id[row] for row in self.sheet.numbers],
+            "notices": [one.as_dict() for one in self.notices],
+            "left_out": [one.as_dict() for one in self.left_out],
+            "used": self.sheet.used,
+        }
+        unit_name = counter_name(self.count)
+        request = receipts.request_json(query, candidates, self.budget, top_k)
+        return Block(
+            text=text,
+            printed=tuple(self.printed),
+            citations=tuple(self._citation(row, n) for row, n in self.sheet.numbers.items()),
+            notices=tuple(self.notices),
+            left_out=tuple(self.left_out),
+            budget=self.budget,
+            used=self.sheet.used,
+            unit=unit_name,
+            receipt=receipts.make(
+                self.view, request, decisions, renderer=RENDERER, counter=unit_name, text=text
+            ),
+        )
+
+    # -- units
+
+    def _beyond(self, unit: Unit, taken: int) -> None:
+        detail = f"ranked after the first {taken}"
+        conflict = unit.conflict
+        if unit.further and conflict is not None and conflict.tried and not conflict.printed:
+            self._incomplete(unit, "its conflict is not printed")
+            return
+        for item in unit.items:
+            self.left_out.append(LeftOut(item.id, Reason.BEYOND_TOP_K, detail))
+
+    def _unit(self, unit: Unit, number: int) -> None:
+        conflict = unit.conflict
+        if unit.further:
+            assert conflict is not None, unit
+            assert conflict.tried, unit
+            if not conflict.printed:
+                self._incomplete(unit, "its conflict is not printed")
+                return
+        elif conflict is not None:
+            conflict.tried = True
+        if self._print(unit, number):
+            if conflict is not None:
+                conflict.printed = True
+        elif conflict is None or unit.further:
+            for item in unit.items:
+                self.left_out.append(
+                    LeftOut(item.id, Reason.BUDGET_EXCEEDED, "does not fit in what is left")
+                )
+        else:
+            self._give_notice(unit, conflict, number)
+
+    def _give_notice(self, unit: Unit, conflict: Conflict, number: int) -> None:
+        ids = tuple(self.graph.id_of(side) for side in conflict.sides)
+        if self.sheet.put_line(notice(ids)):
+            self.notices.append(Notice(number, ids))
+            detail = "its conflict does not fit; a notice is printed in its place"
+        else:
+            detail = "its conflict does not fit, nor does a notice of it"
+        self._incomplete(unit, detail)
+
+    def _incomplete(self, unit: Unit, detail: str) -> None:
+        assert unit.conflict is not None, unit
+        ids = [self.graph.id_of(side) for side in unit.conflict.sides]
+        for item in unit.items:
+            self.left_out.append(
+                LeftOut(
+                    item.id,
+                    Reason.CONFLICT_INCOMPLETE,
+                    f"{detail} ({len(ids)} sides: {', '.join(ids)})",
+                    ids[0],
+                )
+            )
+
+    def _print(self, unit: Unit, number: int) -> bool:
+        texts = sum(len(item.text) for item in unit.items)
+        if self.count is None and texts > self.budget - self.sheet.used:
+            return False  # quoting only adds to a text
+        size = len(unit.items) + len(unit.sides)
+        drafts: list[Draft] = []
+        for item in unit.items:
+            side = "" if size == 1 else f" ({len(drafts) + 1} of {size})"
+            drafts.append(Draft(self.labels.of_item(item, side), quoted(item.text), item.citations))
+        for number_of_side in unit.sides:
+            side = "" if size == 1 else f" ({len(drafts) + 1} of {size})"
+            drafts.append(self._side(number_of_side, side))
+        if not self.sheet.put(drafts):
+            return False
+        numbers = self.sheet.numbers
+        named = [(item.id, "candidate") for item in unit.items]
+        named += [(self.graph.id_of(side), KINDS[side & 7]) for side in unit.sides]
+        for (id, kind), draft in zip(named, drafts, strict=True):
+            cited = tuple(numbers[row] for row in draft.citations)
+            self.printed.append(Printed(id, kind, number, draft.label, cited))
+        return True
+
+    def _side(self, number: int, side: str) -> Draft:
+        label = self.labels.of_claim if number & 7 == CLAIM else self.labels.of_refutation
+        return Draft(label(number >> 3, side), quoted(side_text(self.graph, self.texts, number)))
+
+    # -- citations
+
+    def _cited(self, row: int) -> str:
+        """A citation as it is printed behind its number."""
+        text = self.texts.artefact(row)
+        assert text is not None, self.graph.a_id[row]
+        sources = source_names(self._sources(row))
+        return f"{' ' if sources else ''}{sources}\n{quoted(text)}"
+
+    def _citation(self, row: int, number: int) -> Citation:
+        graph = self.graph
+        text = self.texts.artefact(row)
+        assert text is not None, graph.a_id[row]
+        supports = tuple(graph.id_of(entity(SUPPORT, s)) for s in graph.a_supports[row])
+        return Citation(number, graph.a_id[row], text, supports, self._sources(row))
+
+    def _sources(self, row: int) -> tuple[str, ...]:
+        graph = self.graph
+        rows = [graph.s_source[s] for s in graph.a_supports[row]] + [*graph.a_sources[row]]
+        names = (graph.names.texts[graph.r_name[source]] for source in rows if source != NONE)
+        return tuple(dict.fromkeys(names))
+
+
+# ------------------------------------------------------------ once more
+
+
+def replay(
+    registry: Registry, receipt: Receipt, view: TruthView, *, count: Counter | None = None
+) -> Replay:
+    """Makes a receipt's request again at its own view, and says what differs, if anything does.
+
+    Raises `CallerError` where the view is of another log, or the counter is missing.
+    """
+    receipts.check_counter(receipt, counter_name(count))
+    receipts.same_log(receipt, view)
+    texts = Texts(registry)
+    request = receipt.request
+    made = _Assembly(registry, view, texts, request["budget"], count)
+    block = made.block(request["query"], receipt.candidates, request["top_k"])
+    return Replay(
+        block.receipt.digests == receipt.digests,
+        block.text,
+        tuple(_differences(receipt, block)),
+        tuple(sorted(texts.erased)),
+    )
+
+
+def _differences(receipt: Receipt, block: Block) -> Iterable[str]:
+    now = block.receipt
+    if receipt.renderer != now.renderer:
+        yield f"the receipt was rendered by version {receipt.renderer}, this is {now.renderer}"
+    if receipt.counter != now.counter:
+        yield f"the receipt was counted by {receipt.counter}, this replay by {now.counter}"
+    if receipt.digests["text"] != now.digests["text"]:
+        yield "the text is not the same"
+    before, after = receipt.decisions, now.decisions
+    yield from _changes("printed", before.get("printed"), after["printed"])
+    yield from _changes("left out", before.get("left_out"), after["left_out"])
+    for name in ("citations", "notices", "used"):
+        if before.get(name) != after[name]:
+            yield f"{name}: then {before.get(name)!r:.200}, now {after[name]!r:.200}"
+
+
+def _changes(what: str, before: object, after: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """What differs between two lists of decisions, by the ids that they are about."""
+    old: dict[str, Any] = {}
+    for one in before if isinstance(before, list) else ():
+        if isinstance(one, Mapping):
+            old[str(one.get("id"))] = one
+    new = {one["id"]: one for one in after}
+    for id in sorted(old.keys() | new.keys()):
+        if id not in new:
+            yield f"{id}: {what} then, not now"
+        elif id not in old:
+            yield f"{id}: {what} now, not then"
+        elif old[id] != new[id]:
+            yield f"{id}: {what} otherwise: then {old[id]!r:.200}, now {new[id]!r:.200}"

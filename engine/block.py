@@ -1,0 +1,158 @@
+"""What an assembly gives back: the text, what is printed in it, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from doxa.engine.candidates import LeftOut
+from doxa.engine.errors import CallerError
+from doxa.engine.receipt import Receipt
+from doxa.engine.registry import Reason
+from doxa.engine.rendering import source_names
+from doxa.engine.view import TruthView
+
+__all__ = ["Block", "Citation", "Notice", "Printed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A citation printed in a block, under its number; ``sources`` are those it is from."""
+
+    number: int
+    id: str
+    text: str
+    supports: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"[{self.number}] {source_names(self.sources)}: {self.text}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The citation as a JSON object."""
+        return {
+            "number": self.number,
+            "id": self.id,
+            "text": self.text,
+            "supports": list(self.supports),
+            "sources": list(self.sources),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One text printed in a block: a candidate's (``kind`` is ``candidate``), or the side of a
+    conflict in its own words (``claim`` or ``support``, whose ``id`` it then is).
+
+    ``unit`` numbers what was printed together, from 1; ``citations`` are numbers.
+    """
+
+    id: str
+    kind: str
+    unit: int
+    label: str
+    citations: tuple[int, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The text's place in the block as a JSON object."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "unit": self.unit,
+            "label": self.label,
+            "citations": list(self.citations),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A conflict that did not fit: the ids of its sides are printed in its place."""
+
+    unit: int
+    ids: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The notice as a JSON object."""
+        return {"unit": self.unit, "ids": list(self.ids)}
+
+
+class Views(Protocol):
+    """What `Block.verify` asks of a ledger."""
+
+    @property
+    def revision(self) -> int: ...
+
+    def view(self, *, valid_at: str, workspace: str, shared: bool) -> TruthView: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What an assembly printed, and what it did not: ``text`` is never over ``budget``.
+
+    ``printed`` has the texts in order, ``citations`` what they cite, ``notices`` the conflicts that
+    did not fit, ``left_out`` every candidate that is not in it with the reason. ``used`` is what
+    the text costs in ``unit`` (``characters``, or the counter's name).
+    """
+
+    text: str
+    printed: tuple[Printed, ...]
+    citations: tuple[Citation, ...]
+    notices: tuple[Notice, ...]
+    left_out: tuple[LeftOut, ...]
+    budget: int
+    used: int
+    unit: str
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def view(self) -> Mapping[str, Any]:
+        """The coordinates of the view that it was made at."""
+        return self.receipt.view
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The candidates that are printed, in order."""
+        return tuple(one.id for one in self.printed if one.kind == "candidate")
+
+    @property
+    def reasons(self) -> dict[str, Reason]:
+        """The reason why each candidate is not in the block, by its id."""
+        return {one.id: one.reason for one in self.left_out}
+
+    def verify(self, ledger: Views) -> bool:
+        """Whether nothing that the block's view sees was recorded since: ``False`` once it moved.
+
+        A block of a historical view stays true. Raises `CallerError` where the ledger ends before
+        the view, so that it can't be the one it was made from.
+        """
+        view = self.view
+        if ledger.revision < view["horizon"]:
+            raise CallerError(
+                f"the block is of revision {view['horizon']}; this ledger ends at "
+                f"{ledger.revision}: it is another ledger, or an older copy"
+            )
+        if not view["live"]:
+            return True
+        now = ledger.view(
+            valid_at=view["valid_at"], workspace=view["workspace"], shared=view["shared"]
+        )
+        return now.seen_revision(now.revision) <= int(view["revision"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The block as a JSON object, with its receipt."""
+        return {
+            "text": self.text,
+            "printed": [one.as_dict() for one in self.printed],
+            "citations": [one.as_dict() for one in self.citations],
+            "notices": [one.as_dict() for one in self.notices],
+            "left_out": [one.as_dict() for one in self.left_out],
+            "budget": self.budget,
+            "used": self.used,
+            "unit": self.unit,
+            "view": dict(self.view),
+            "receipt": self.receipt.as_dict(),
+        }

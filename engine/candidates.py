@@ -1,0 +1,282 @@
+"""What may be given to an assembly: texts with what they rest on, read without trusting them.
+
+A candidate that can't be read is left out and named; it never stops the others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any, Final, NamedTuple
+
+from doxa.engine.belief import Standing
+from doxa.engine.errors import CallerError
+from doxa.engine.events import Ref
+from doxa.engine.registry import Reason
+from doxa.engine.view import Id
+
+__all__ = [
+    "Candidate",
+    "LeftOut",
+    "Unread",
+    "from_json",
+    "read",
+    "read_all",
+    "surrogate",
+    "to_json",
+]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+LISTS: Final = ("facts", "supports", "citations", "sources")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A text that may go into a block, with what it declares that it rests on.
+
+    ``facts`` are ids of claims, ``supports`` of evidence, ``citations`` of registered citations,
+    ``sources`` names of sources; nothing is inferred from the text. Higher ``score`` is better.
+    ``artefact`` is the id of the registered summary whose text this is; it may then be left out.
+    A candidate that declares nothing, and has the id of a registered summary, is that summary.
+    ``workspace`` is where plain ids are looked up; left out: the view's, then the shared one.
+    Plain mappings with these keys are taken as well.
+    """
+
+    id: str
+    text: str | None = None
+    facts: Sequence[Id] = ()
+    supports: Sequence[Id] = ()
+    citations: Sequence[Id] = ()
+    sources: Sequence[str] = ()
+    score: float = 0.0
+    artefact: Id | None = None
+    workspace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A candidate that is not in a block, and the first reason that applies.
+
+    ``about`` is the id of what is missing, ``standing`` that of a missing fact, ``detail`` the
+    reason in words.
+    """
+
+    id: str
+    reason: Reason
+    detail: str
+    about: str | None = None
+    standing: Standing | None = None
+
+    def __str__(self) -> str:
+        return f"{self.id or '(no id)'}: {self.reason}: {self.detail}"
+
+    def as_dict(self) -> dict[str, str | None]:
+        """The candidate as a JSON object."""
+        return {
+            "id": self.id,
+            "reason": str(self.reason),
+            "detail": self.detail,
+            "about": self.about,
+            "standing": None if self.standing is None else str(self.standing),
+        }
+
+
+class Unread(NamedTuple):
+    """A candidate that can't be read: its id (empty where it has none), why, and whether it
+    declared anything at all."""
+
+    id: str
+    detail: str
+    declares: bool
+
+
+FIELDS: Final = tuple(field.name for field in fields(Candidate))
+_NAMED: Final = frozenset(FIELDS)
+
+
+class _Bad(Exception):
+    """Why one candidate can't be read."""
+
+
+def read_all(given: object) -> list[Candidate | Unread]:
+    """The candidates given, each read by itself, in an order that does not depend on theirs.
+
+    Those whose id another one has too are not read: neither may stand for the other.
+    """
+    if isinstance(given, str | bytes | Mapping | Candidate) or not isinstance(given, Iterable):
+        raise CallerError(
+            f"candidates is {_shown(given)}; give a list of candidates, or leave it out for the "
+            "registered summaries"
+        )
+    found: dict[str, list[Candidate | Unread]] = {}
+    for item in given:
+        one = read(item)
+        found.setdefault(one.id, []).append(one)
+    kept: list[Candidate | Unread] = []
+    for id in sorted(found):
+        same = found[id]
+        if len(same) == 1 or id == "":
+            kept += sorted(same, key=str)
+            continue
+        declares = any(isinstance(one, Candidate) or one.declares for one in same)
+        kept.append(
+            Unread(id, f"{len(same)} candidates have the id {id!r}; give each its own", declares)
+        )
+    return kept
+
+
+def read(item: object) -> Candidate | Unread:
+    """One candidate, its lists made tuples of ids and `Ref`s, or why it can't be read."""
+    if isinstance(item, Candidate):
+        values: dict[Any, Any] = {name: getattr(item, name) for name in FIELDS}
+    elif isinstance(item, Mapping):
+        values = dict(item)
+    else:
+        return Unread("", f"is a {type(item).__name__}; give a Candidate or a mapping", True)
+    try:
+        id = _text("id", values.get("id"))
+    except _Bad as bad:
+        return Unread("", str(bad), _declares(values))
+    try:
+        return _read(id, values)
+    except _Bad as bad:
+        return Unread(id, str(bad), _declares(values))
+
+
+def _declares(values: Mapping[Any, Any]) -> bool:
+    lists = (values.get(name) for name in LISTS)
+    return values.get("artefact") is not None or any(
+        value is not None and not (isinstance(value, Sized) and len(value) == 0) for value in lists
+    )
+
+
+def _shown(value: object) -> str:
+    """A value in words that are the same in every process."""
+    if value is None or isinstance(value, str | int | float):
+        return f"{value!r:.60}"
+    return f"a {type(value).__name__}"
+
+
+def _read(id: str, values: Mapping[Any, Any]) -> Candidate:
+    for name in values:
+        if name not in _NAMED:
+            raise _Bad(f"{_shown(name)} is no key of a candidate; they are {', '.join(FIELDS)}")
+    text = values.get("text")
+    if text is not None:
+        text = _text("text", text)
+    facts, supports, citations = (
+        _ids(name, values.get(name, ())) for name in ("facts", "supports", "citations")
+    )
+    sources = tuple(dict.fromkeys(_text("sources", s) for s in _list("sources", values)))
+    artefact, workspace = values.get("artefact"), values.get("workspace")
+    if workspace is not None and not isinstance(workspace, str):
+        raise _Bad(f"workspace is {_shown(workspace)}; give its name")
+    return Candidate(
+        id=id,
+        text=text,
+        facts=facts,
+        supports=supports,
+        citations=citations,
+        sources=sources,
+        score=_score(values.get("score", 0.0)),
+        artefact=None if artefact is None else _id("artefact", artefact),
+        workspace=None if workspace is None else _sound("workspace", workspace),
+    )
+
+
+def _sound(name: str, value: str) -> str:
+    at = surrogate(value)
+    if at is not None:
+        raise _Bad(f"{name} holds half of a surrogate pair at {at}: it is not Unicode text")
+    return str(value)
+
+
+def surrogate(text: str) -> int | None:
+    """Where a text holds half of a surrogate pair, if it does."""
+    found = None if text.isascii() else _SURROGATE.search(text)
+    return None if found is None else found.start()
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _Bad(f"{name} is {_shown(value)}; give text")
+    if not value or value.isspace():
+        raise _Bad(f"{name} is empty")
+    return _sound(name, value)
+
+
+def _list(name: str, values: Mapping[Any, Any]) -> list[Any]:
+    value = values.get(name, ())
+    if isinstance(value, str | bytes | Ref | Mapping) or not isinstance(value, Iterable):
+        raise _Bad(f"{name} is {_shown(value)}; give a list of ids")
+    listed = list(value)
+    return sorted(listed, key=repr) if isinstance(value, set | frozenset) else listed
+
+
+def _ids(name: str, value: object) -> tuple[str | Ref, ...]:
+    return tuple(dict.fromkeys(_id(name, item) for item in _list(name, {name: value})))
+
+
+def _id(name: str, value: object) -> str | Ref:
+    if type(value) is str and value and value.isascii():
+        return value
+    if isinstance(value, Ref):
+        value = {"workspace": value.workspace, "id": value.id}
+    if isinstance(value, Mapping) and set(value) == {"workspace", "id"}:
+        if isinstance(value["workspace"], str):
+            return Ref(_sound(name, value["workspace"]), _text(name, value["id"]))
+    elif isinstance(value, str):
+        return _text(name, value)
+    raise _Bad(f'{name} has {_shown(value)}; an id is text, or {{"workspace": …, "id": …}}')
+
+
+def _score(value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise _Bad(f"score is {_shown(value)}; give a number, higher is better")
+    try:
+        score = float(value)
+    except (OverflowError, TypeError, ValueError):
+        score = math.inf
+    if not math.isfinite(score):
+        raise _Bad(f"score is {_shown(value)}; give a finite number")
+    return score + 0.0  # -0.0 and 0.0 are one score
+
+
+# ------------------------------------------------------------ in receipts
+
+
+def to_json(one: Candidate | Unread) -> dict[str, Any]:
+    """A candidate as it was read, as a JSON object; `from_json` gives it back."""
+    if isinstance(one, Unread):
+        return {"id": one.id, "unread": one.detail, "declares": one.declares}
+    found: dict[str, Any] = {"id": one.id}
+    if one.text is not None:
+        found["text"] = one.text
+    for name in LISTS:
+        if ids := getattr(one, name):
+            found[name] = [_id_out(id) for id in ids]
+    found["score"] = one.score
+    if one.artefact is not None:
+        found["artefact"] = _id_out(one.artefact)
+    if one.workspace is not None:
+        found["workspace"] = one.workspace
+    return found
+
+
+def _id_out(id: Id) -> object:
+    return {"workspace": id.workspace, "id": id.id} if isinstance(id, Ref) else id
+
+
+def from_json(value: object) -> Candidate | Unread:
+    """The candidate of a receipt. Raises `CallerError` where it is none."""
+    if isinstance(value, Mapping) and "unread" in value:
+        id, detail, declares = value.get("id"), value["unread"], value.get("declares")
+        if isinstance(id, str) and isinstance(detail, str) and isinstance(declares, bool):
+            return Unread(id, detail, declares)
+    one = read(value)
+    if isinstance(one, Unread) or to_json(one) != value:
+        raise CallerError(f"the receipt holds a candidate that none would: {value!r:.120}")
+    return one

@@ -1,0 +1,165 @@
+"""What must be shown together: the sides of each conflict that the eligible candidates reach.
+
+A conflict is a set of contested claims, each held, joined by being each other's rivals; its sides
+are those claims and the live evidence against any of them. A candidate that reaches two conflicts
+makes one of them. Plain candidates are units of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from doxa.engine.belief import Standing
+from doxa.engine.eligibility import Item, Judge
+from doxa.engine.events import equality_key
+from doxa.engine.graph import CLAIM, SUPPORT, entity
+
+__all__ = ["Conflict", "Unit", "units"]
+
+
+@dataclass(slots=True)
+class Conflict:
+    """The sides of one conflict, as entities: claims in log order, then evidence against them."""
+
+    sides: tuple[int, ...]
+    tried: bool = False
+    printed: bool = False
+
+
+@dataclass(slots=True)
+class Unit:
+    """What takes one place in the ranking, and is printed whole or not at all.
+
+    ``items`` are its candidates in order of rank, ``sides`` what is printed from the log. Where it
+    is a ``further`` candidate on a conflict, it is printed only if the conflict was.
+    """
+
+    items: list[Item]
+    sides: tuple[int, ...] = ()
+    conflict: Conflict | None = None
+    further: bool = False
+
+
+@dataclass(slots=True)
+class _Group:
+    """A conflict while it is put together: its claims, and the candidates that reach them."""
+
+    claims: set[int] = field(default_factory=set)
+    items: list[Item] = field(default_factory=list)
+
+
+def units(judge: Judge, items: Iterable[Item]) -> list[Unit]:
+    """The units of all eligible candidates, best first."""
+    ranked = sorted(items, key=lambda item: item.key)
+    plain, groups = [], _Groups(judge)
+    for item in ranked:
+        contested = groups.contested(item)
+        if contested:
+            groups.add(item, contested)
+        else:
+            plain.append(Unit([item]))
+    found = plain + [unit for group in groups.whole() for unit in _of_conflict(judge, group)]
+    # The first candidate of a conflict's unit is the best that reaches it: the further ones follow.
+    return sorted(found, key=lambda unit: unit.items[0].key)
+
+
+class _Groups:
+    """The conflicts reached so far, by claim."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge, self.view = judge, judge.view
+        self.graph, self.belief = judge.graph, judge.belief
+        self._of: dict[int, _Group] = {}
+
+    def contested(self, item: Item) -> list[int]:
+        """The contested claims that a candidate reaches, directly or through its citations."""
+        cited = item.cited
+        claim_of, standing = self.graph.s_claim, self.belief.standing
+        reached = {*item.facts, *cited.facts}
+        reached.update(claim_of[support] for support in (*item.supports, *cited.supports))
+        v, k = self.view.v, self.view.k
+        return sorted(c for c in reached if standing(c, v, k) is Standing.CONTESTED)
+
+    def add(self, item: Item, contested: Iterable[int]) -> None:
+        """Puts a candidate into the one conflict of all the claims that it reaches."""
+        group: _Group | None = None
+        for claim in contested:
+            other = self._of.get(claim)
+            if other is None:
+                other = _Group(self._component(claim))
+                self._of.update(dict.fromkeys(other.claims, other))
+            if group is None or group is other:
+                group = other
+                continue
+            group.claims |= other.claims
+            group.items += other.items
+            self._of.update(dict.fromkeys(other.claims, group))
+        assert group is not None, item
+        group.items.append(item)
+
+    def whole(self) -> list[_Group]:
+        """The conflicts, each once."""
+        return list({id(group): group for group in self._of.values()}.values())
+
+    def _component(self, claim: int) -> set[int]:
+        """The claim with its rivals, their rivals, and so on."""
+        graph = self.graph
+        found, stack = {claim}, [claim]
+        asked: dict[tuple[int, ...], set[str]] = {}
+        while stack:
+            at = stack.pop()
+            same = (
+                graph.c_ws[at], graph.c_perspective[at], graph.c_subject[at], graph.c_predicate[at],
+            )  # fmt: skip
+            objects = asked.setdefault(same, set())
+            # Two claims with different objects have all the others between them as rivals.
+            if len(objects) > 1 and at not in graph.contradictions:
+                continue
+            objects.add(equality_key(graph.c_object[at]))
+            rivals = self.belief.rivals(at, self.view.v, self.view.k)
+            stack += (rival for rival in rivals if rival not in found)
+            found.update(rivals)
+        return found
+
+
+def _of_conflict(judge: Judge, group: _Group) -> list[Unit]:
+    """The unit of a conflict, with the best candidate for each side, and the further candidates."""
+    graph, view = judge.graph, judge.view
+    refuting = sorted(
+        support
+        for claim in group.claims
+        if claim in graph.extra_supports
+        for support in judge.belief.live_supports(claim, view.v, view.k)
+        if graph.s_refutes[support]
+    )
+    sides = (
+        *(entity(CLAIM, claim) for claim in sorted(group.claims)),
+        *(entity(SUPPORT, support) for support in refuting),
+    )
+    group.items.sort(key=lambda item: item.key)
+    best: dict[int, Item] = {}
+    for item in group.items:
+        for side in _takes(judge, item):
+            best.setdefault(side, item)
+    conflict = Conflict(sides)
+    chosen = {item.key for side, item in best.items() if side in sides}
+    own = [item for item in group.items if item.key in chosen]
+    bare = tuple(side for side in sides if side not in best)
+    further = [item for item in group.items if item.key not in chosen]
+    return [
+        Unit(own, bare, conflict),
+        *(Unit([item], conflict=conflict, further=True) for item in further),
+    ]
+
+
+def _takes(judge: Judge, item: Item) -> Iterable[int]:
+    """The sides that a candidate speaks for: the claims that it states, or evidence against one."""
+    graph, cited = judge.graph, item.cited
+    for claim in (*item.facts, *cited.facts):
+        yield entity(CLAIM, claim)
+    for support in (*item.supports, *cited.supports):
+        if graph.s_refutes[support]:
+            yield entity(SUPPORT, support)
+        else:
+            yield entity(CLAIM, graph.s_claim[support])

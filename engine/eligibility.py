@@ -1,0 +1,380 @@
+"""Which candidates may be served at a view, and what each of them rests on.
+
+Every candidate is judged, before anything is ranked; of several reasons against one, the first in
+the order of `Reason` counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.candidates import Candidate, LeftOut, Unread
+from doxa.engine.events import Ref
+from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, SUPPORT
+from doxa.engine.registry import Reason, Registry
+from doxa.engine.texts import Texts
+from doxa.engine.view import Id, TruthView
+
+__all__ = ["Cited", "Item", "Judge"]
+
+_ORDER = {reason: place for place, reason in enumerate(Reason)}
+
+
+class Cited(NamedTuple):
+    """The rows that a set of artefacts declares."""
+
+    facts: tuple[int, ...]
+    supports: tuple[int, ...]
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An eligible candidate, in rows of the graph: what it declares, and what that declares."""
+
+    id: str
+    workspace: str
+    score: float
+    text: str
+    facts: tuple[int, ...]
+    supports: tuple[int, ...]
+    sources: tuple[int, ...]
+    citations: tuple[int, ...]
+    artefacts: tuple[int, ...]  # the registered summary that it is, if it is one
+    cited: Cited  # what its citations declare
+
+    @property
+    def key(self) -> tuple[float, str, str]:
+        """Its place in the ranking: the higher score first, then the id."""
+        return (-self.score, self.id, self.workspace)
+
+
+_NOTHING = Cited((), (), ())
+
+
+class _Problem(NamedTuple):
+    reason: Reason
+    detail: str
+    about: str | None = None
+    standing: Standing | None = None
+
+
+class _Missing(Exception):
+    """An id that names nothing that a candidate may rest on here."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class Judge:
+    """Judges candidates and registered summaries against one view."""
+
+    def __init__(self, registry: Registry, view: TruthView, texts: Texts) -> None:
+        self.registry, self.view, self.texts = registry, view, texts
+        self.graph, self.belief = view.graph, view.belief
+        self._places = tuple(
+            dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
+        )
+        self._citations: dict[int, _Problem | None] = {}
+
+    def summary(self, row: int) -> Item | LeftOut:
+        """A registered summary as a candidate of its own."""
+        graph = self.graph
+        workspace = graph.names.texts[graph.a_ws[row]]
+        candidate = Candidate(graph.a_id[row], artefact=Ref(workspace, graph.a_id[row]))
+        return self.candidate(candidate)
+
+    def candidate(self, given: Candidate | Unread) -> Item | LeftOut:
+        """The candidate with what it rests on, or the first reason why it may not be served."""
+        if isinstance(given, Unread):
+            reason = Reason.INVALID_ANNOTATION if given.declares else Reason.MISSING_ANNOTATION
+            return LeftOut(given.id, reason, given.detail)
+        return _Judged(self, given).outcome()
+
+    def places(self, workspace: str | None) -> tuple[str, ...] | None:
+        """Where plain ids are looked up, or ``None`` where that is out of sight."""
+        if workspace is None:
+            return self._places
+        return (workspace,) if workspace in self._places else None
+
+    def find(self, id: Id, kind: int, places: Sequence[str], upto: int) -> int:
+        """The row that an id means, recorded up to a position. Raises `_Missing`."""
+        if isinstance(id, Ref):
+            if id.workspace not in self._places:
+                raise _Missing(
+                    Reason.WRONG_WORKSPACE, f"workspace {id.workspace!r} is out of the view's sight"
+                )
+            places, id = (id.workspace,), id.id
+        assert isinstance(id, str), id
+        found = self._rows(id, places, upto)
+        meant = [number for number in found if number & 7 == kind]
+        if meant:
+            known = self.graph.position_of
+            return min(meant, key=lambda number: known(number) > self.view.k) >> 3
+        if found:
+            other = KINDS[found[0] & 7]
+            raise _Missing(_UNKNOWN[kind], f"{id!r} is a {other}, not a {KINDS[kind]}")
+        names = self.graph.names.texts
+        elsewhere = [names[ws] for ws in list(self.graph.ids) if names[ws] not in self._places]
+        if any(number & 7 == kind for number in self._rows(id, elsewhere, upto)):
+            raise _Missing(Reason.WRONG_WORKSPACE, f"{id!r} is out of the view's sight")
+        raise _Missing(_UNKNOWN[kind], f"{id!r} is not known at revision {self.view.k}")
+
+    def _rows(self, id: str, places: Iterable[str], upto: int) -> list[int]:
+        graph = self.graph
+        numbers = (graph.find(place, id) for place in places)
+        return [n for n in numbers if n != NONE and graph.position_of(n) <= upto]
+
+    def source_rows(self, name: str, places: Sequence[str]) -> list[int]:
+        """The rows of a source that evidence names by the view. Raises `_Missing`."""
+        graph = self.graph
+        known = [
+            row
+            for row in graph.sources_named.get(graph.names.find(name), ())
+            if self._named_by(row, self.view.k)
+        ]
+        rows = [row for row in known if graph.names.texts[graph.r_ws[row]] in places]
+        if not rows and known:
+            raise _Missing(
+                Reason.WRONG_WORKSPACE, f"the source {name!r} is out of the view's sight"
+            )
+        if not rows:
+            raise _Missing(
+                Reason.MISSING_SUPPORT, f"no evidence is from {name!r} at revision {self.view.k}"
+            )
+        return rows
+
+    def _named_by(self, source: int, k: int) -> bool:
+        graph = self.graph
+        return any(graph.s_pos[row] <= k for row in graph.supports_from(source))
+
+    def citation(self, row: int) -> _Problem | None:
+        """What is wrong with naming a registered citation, if anything."""
+        if row not in self._citations:
+            self._citations[row] = self._citation(row)
+        return self._citations[row]
+
+    def _citation(self, row: int) -> _Problem | None:
+        id = self.graph.a_id[row]
+        if not self.graph.a_summary[row]:
+            problem = self.artefact(row, None)
+            if problem is None:
+                return None
+            if problem.reason is Reason.NOT_YET_REGISTERED:
+                return problem
+            detail = f"citation {id!r} is not eligible: {problem.reason}, {problem.detail}"
+        else:
+            detail = f"{id!r} is a summary, not a citation"
+        return _Problem(Reason.INVALID_CITATION, detail, id)
+
+    def artefact(self, row: int, text: str | None) -> _Problem | None:
+        """Why a registered artefact may not be served, as the text given if one is, if at all."""
+        graph, view = self.graph, self.view
+        id = graph.a_id[row]
+        judged = self.registry.judge(row, view.v, view.k)
+        problems = []
+        if judged.reason is Reason.NOT_YET_REGISTERED:
+            return _Problem(judged.reason, f"{id!r} is not registered at revision {view.k}", id)
+        if judged.reason is not None:
+            about = "" if judged.about is None else f" {judged.about!r}"
+            standing = "" if judged.standing is None else f" ({judged.standing})"
+            detail = f"registered {id!r}: {judged.reason}{about}{standing}"
+            problems.append(_Problem(judged.reason, detail, judged.about or id, judged.standing))
+        problems += self._out_of_sight(row)
+        first = _first(problems)
+        if first is not None and _ORDER[first.reason] < _ORDER[Reason.CONTENT_MISMATCH]:
+            return first
+        registered = self.texts.artefact(row)
+        if registered is None:
+            problems.append(_Problem(Reason.REDACTED, f"the text of {id!r} was erased", id))
+        elif text is not None and text != registered:
+            detail = f"the text is not the one registered as {id!r}"
+            problems.append(_Problem(Reason.CONTENT_MISMATCH, detail, id))
+        return _first(problems)
+
+    def _out_of_sight(self, row: int) -> Iterator[_Problem]:
+        """The facts of an artefact that the view does not see, though they may be held."""
+        graph, view = self.graph, self.view
+        claims = [*graph.a_facts[row], *(graph.s_claim[s] for s in graph.a_supports[row])]
+        for claim in claims:
+            if view.in_sight(claim):
+                continue
+            id = graph.c_id[claim]
+            if graph.c_ws[claim] not in view.workspaces:
+                detail = f"{id!r} is out of the view's sight"
+                yield _Problem(Reason.WRONG_WORKSPACE, detail, id)
+            else:
+                unknown = Standing.NOT_YET_KNOWN
+                yield _Problem(Reason.MISSING_FACT, f"{id!r} is {unknown} here", id, unknown)
+
+    def declared_by(self, artefacts: Iterable[int]) -> Cited:
+        """The facts, supports and sources that registered artefacts declare."""
+        graph, rows = self.graph, list(artefacts)
+        if not rows:
+            return _NOTHING
+        return Cited(
+            tuple(dict.fromkeys(claim for row in rows for claim in graph.a_facts[row])),
+            tuple(dict.fromkeys(support for row in rows for support in graph.a_supports[row])),
+            tuple(dict.fromkeys(source for row in rows for source in graph.a_sources[row])),
+        )
+
+
+_UNKNOWN = {
+    CLAIM: Reason.MISSING_FACT,
+    SUPPORT: Reason.MISSING_SUPPORT,
+    ARTEFACT: Reason.UNKNOWN_ARTIFACT,
+}
+
+
+def _first(problems: Iterable[_Problem]) -> _Problem | None:
+    return min(problems, key=lambda problem: _ORDER[problem.reason], default=None)
+
+
+def _name(id: Id) -> str:
+    return id if isinstance(id, str) else id.id if isinstance(id, Ref) else id["id"]
+
+
+class _Judged:
+    """One candidate under judgement: the rows that it declares, and the problems found."""
+
+    def __init__(self, judge: Judge, given: Candidate) -> None:
+        self.judge, self.given = judge, given
+        self.problems: list[_Problem] = []
+        self.facts: list[int] = []
+        self.supports: list[int] = []
+        self.sources: list[int] = []
+        self.citations: list[int] = []
+        self.artefacts: list[int] = []
+
+    def outcome(self) -> Item | LeftOut:
+        given, judge = self.given, self.judge
+        places = judge.places(given.workspace)
+        if places is None:
+            detail = f"workspace {given.workspace!r} is out of the view's sight"
+            self.problems.append(_Problem(Reason.WRONG_WORKSPACE, detail))
+        else:
+            self._look_up(places)
+        problem = _first(self.problems)
+        if problem is not None:
+            return LeftOut(
+                given.id, problem.reason, problem.detail, problem.about, problem.standing
+            )
+        return self._item()
+
+    def _look_up(self, places: Sequence[str]) -> None:
+        given = self.given
+        self._artefact(places)
+        for id in given.facts:
+            self._fact(id, places)
+        for id in given.supports:
+            self._support(id, places)
+        for name in given.sources:
+            self._source(name, places)
+        for id in given.citations:
+            self._citation(id, places)
+
+    def _found(self, id: Id, kind: int, places: Sequence[str], upto: int) -> int:
+        try:
+            return self.judge.find(id, kind, places, upto)
+        except _Missing as missing:
+            unknown = missing.reason is Reason.MISSING_FACT
+            standing = Standing.NOT_YET_KNOWN if unknown else None
+            self.problems.append(_Problem(missing.reason, str(missing), _name(id), standing))
+            return NONE
+
+    def _artefact(self, places: Sequence[str]) -> None:
+        given, judge = self.given, self.judge
+        declares = given.facts or given.supports or given.citations or given.sources
+        if given.artefact is None and declares:
+            self._own_text()
+            return
+        id = given.id if given.artefact is None else given.artefact
+        row = self._found(id, ARTEFACT, places, judge.view.horizon)
+        if row == NONE:
+            if given.artefact is None and self.problems[-1].reason is Reason.UNKNOWN_ARTIFACT:
+                detail = "declares no facts, supports, citations or sources that it rests on"
+                self.problems[-1] = _Problem(Reason.MISSING_ANNOTATION, detail)
+            return
+        problem = judge.artefact(row, given.text)
+        if problem is not None:
+            self.problems.append(problem)
+        self.artefacts.append(row)
+
+    def _own_text(self) -> None:
+        if self.given.text is None:
+            self.problems.append(_Problem(Reason.INVALID_ANNOTATION, "text is missing"))
+
+    def _fact(self, id: Id, places: Sequence[str]) -> None:
+        judge = self.judge
+        row = self._found(id, CLAIM, places, judge.view.k)
+        if row == NONE:
+            return
+        standing = judge.view.standing_in_sight(row)
+        if standing not in HELD:
+            detail = f"{_name(id)!r} is {standing}"
+            self.problems.append(_Problem(Reason.MISSING_FACT, detail, _name(id), standing))
+        self.facts.append(row)
+
+    def _support(self, id: Id, places: Sequence[str]) -> None:
+        view = self.judge.view
+        row = self._found(id, SUPPORT, places, view.k)
+        if row == NONE:
+            return
+        claim = view.graph.s_claim[row]
+        if not view.belief.live(row, view.v, view.k):
+            detail = f"{_name(id)!r} is not live"
+            self.problems.append(_Problem(Reason.MISSING_SUPPORT, detail, _name(id)))
+        elif not view.in_sight(claim):
+            unknown, about = Standing.NOT_YET_KNOWN, view.graph.c_id[claim]
+            detail = f"{about!r}, which {_name(id)!r} is about, is {unknown} here"
+            self.problems.append(_Problem(Reason.MISSING_FACT, detail, about, unknown))
+        self.supports.append(row)
+
+    def _source(self, name: str, places: Sequence[str]) -> None:
+        view = self.judge.view
+        try:
+            rows = self.judge.source_rows(name, places)
+        except _Missing as missing:
+            self.problems.append(_Problem(missing.reason, str(missing), name))
+            return
+        if not all(view.belief.source_live(row, view.v, view.k) for row in rows):
+            detail = f"the source {name!r} is withdrawn"
+            self.problems.append(_Problem(Reason.MISSING_SUPPORT, detail, name))
+        self.sources += rows
+
+    def _citation(self, id: Id, places: Sequence[str]) -> None:
+        row = self._found(id, ARTEFACT, places, self.judge.view.horizon)
+        if row == NONE:
+            return
+        problem = self.judge.citation(row)
+        if problem is not None:
+            self.problems.append(problem)
+        self.citations.append(row)
+
+    def _item(self) -> Item:
+        given, graph = self.given, self.judge.graph
+        own = self.judge.declared_by(self.artefacts)
+        text = given.text
+        workspace = given.workspace or ""
+        for row in self.artefacts:
+            text = self.judge.texts.artefact(row)
+            workspace = graph.names.texts[graph.a_ws[row]]
+        assert text is not None, given
+        cited = [*(c for row in self.artefacts for c in graph.a_citations[row]), *self.citations]
+        citations = tuple(dict.fromkeys(cited))
+        return Item(
+            id=given.id,
+            workspace=workspace,
+            score=given.score,
+            text=text,
+            facts=tuple(dict.fromkeys((*own.facts, *self.facts))),
+            supports=tuple(dict.fromkeys((*own.supports, *self.supports))),
+            sources=tuple(dict.fromkeys((*own.sources, *self.sources))),
+            citations=citations,
+            artefacts=tuple(self.artefacts),
+            cited=self.judge.declared_by(citations),
+        )
