@@ -24,6 +24,7 @@ from doxa.engine.graph import (
     WITHDRAWAL,
     entity,
 )
+from doxa.engine.rivals import RivalGroup
 from doxa.engine.times import ALL, EMPTY, Intervals, covers, intersect, subtract, union, union_all
 
 __all__ = ["apply"]
@@ -108,8 +109,20 @@ class _Settlement:
         if graph.s_refutes[row]:
             self.refuted.setdefault(claim, position)
         else:
-            self.sourced.add(claim)
+            if not self._beyond_doubt(claim, row):
+                self.sourced.add(claim)
             self._grow(claim, position)
+
+    def _beyond_doubt(self, claim: int, support: int) -> bool:
+        """Whether a claim is corroborated throughout, and a further support can't change that. One
+        with a content digest can: it may show two origins to be one."""
+        graph = self.graph
+        found = self.belief.record_now(claim).corroborated
+        return (
+            graph.s_digest[support] == NONE
+            and bool(found)
+            and not subtract((graph.c_from[claim], graph.c_to[claim]), found)
+        )
 
     def _begin_policy(self, row: int, position: int) -> None:
         graph = self.graph
@@ -123,7 +136,8 @@ class _Settlement:
         graph = self.graph
         for claim, found in enumerate(graph.c_predicate):
             if found == predicate:
-                self._note_rival(claim, self.belief.record_now(claim).held)
+                if graph.c_pos[claim] <= self.earlier:  # a new one is noted once it is settled
+                    self._note_rival(claim, self.belief.record_now(claim).held)
                 if workspace in (self.belief.shared, graph.c_ws[claim]):
                     self.refuted.setdefault(claim, cause)
 
@@ -346,10 +360,13 @@ class _Settlement:
             if graph.c_kind[claim] == self.belief.hypothesis:
                 continue
             now = self.belief.record_now(claim)
+            extent = self.belief.claim_extent(claim, now)
+            if now.held == extent:
+                continue  # there is nothing to gain
             bases = union_all(
                 self._basis_now(row) for row in graph.supports_of(claim) if not graph.s_refutes[row]
             )
-            held = intersect(self.belief.claim_extent(claim, now), bases)
+            held = intersect(extent, bases)
             assert not subtract(now.held, held), (claim, now.held, held)
             if held == now.held:
                 continue
@@ -396,26 +413,23 @@ class _Settlement:
             for other in graph.p_claims[policy]:
                 self.refuted.setdefault(other, cause)
         if graph.c_predicate[claim] in graph.single_valued:
-            for other, held in self._note_rival(claim, self.belief.record_now(claim).held).items():
-                if held[0] < where[-1] and where[0] < held[-1]:
-                    self.refuted.setdefault(other, cause)
+            group = self._note_rival(claim, self.belief.record_now(claim).held)
+            for other in group.meeting(where):
+                self.refuted.setdefault(other, cause)
 
-    def _note_rival(self, claim: int, held: Intervals) -> dict[int, Intervals]:
+    def _note_rival(self, claim: int, held: Intervals) -> RivalGroup:
         """Keeps the held claims about one subject and single-valued predicate together."""
         graph = self.graph
-        group = self.belief.rival_groups.setdefault(
-            (
-                graph.c_ws[claim],
-                graph.c_perspective[claim],
-                graph.c_subject[claim],
-                graph.c_predicate[claim],
-            ),
-            {},
+        key = (
+            graph.c_ws[claim],
+            graph.c_perspective[claim],
+            graph.c_subject[claim],
+            graph.c_predicate[claim],
         )
-        if held:
-            group[claim] = held
-        else:
-            group.pop(claim, None)
+        group = self.belief.rival_groups.get(key)
+        if group is None:
+            group = self.belief.rival_groups[key] = RivalGroup()
+        group[claim] = (held, self.belief.object_key(claim))
         return group
 
     def _close(self, claim: int, cause: int) -> None:
@@ -460,14 +474,8 @@ class _Settlement:
                 for row in declared.get(workspace, ())
             )
             if counts:
-                key = self.belief.object_key(claim)
-                against += [
-                    intersect(counts, other_held)
-                    for other, other_held in self._note_rival(claim, held).items()
-                    if other_held[0] < held[-1]
-                    and held[0] < other_held[-1]
-                    and self.belief.object_key(other) != key
-                ]
+                rivals = self._note_rival(claim, held).against(claim)
+                against.append(intersect(counts, rivals))
         return intersect(held, union_all(against))
 
     def _corroborated_now(self, claim: int) -> Intervals:
