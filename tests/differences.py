@@ -36,6 +36,7 @@ from tests.histories import (
     PREDICATES,
     SUBJECTS,
     WORKSPACES,
+    Fields,
     iso,
     moment,
 )
@@ -330,10 +331,30 @@ def unjustified(refusal: Refusal) -> str | None:
     return None
 
 
-def wrongly_accepted(log: Log, first: int) -> Iterator[str]:
-    """What should have kept the commit that begins at ``first`` from being accepted."""
+def wrongly_accepted(log: Log, first: int, events: Iterable[Fields]) -> Iterator[str]:
+    """What is wrong with the commit that begins at ``first``, made of some of the events."""
+    stated = {(event["workspace"], event["id"]): event for event in events}
+    for correction in log.corrections:
+        if correction.position >= first and correction.corrects is not None:
+            portion = (correction.valid_from, correction.valid_to)
+            expected = stated_portion(log, correction, stated[correction.key])
+            if portion != expected:
+                yield f"{correction.key} was to have the portion {expected}, and has {portion}"
     yield from (f"{key} closes a ring" for key in rings_closed(log, first))
     yield from (f"{key} has a source with nothing left" for key in spent_sources(log, first))
+
+
+def stated_portion(log: Log, correction: Correction, stated: Fields) -> tuple[int, int]:
+    """The bounds that a correction states, and for those left out what its claims share."""
+    named = [log.claims[key] for key in (correction.corrects, correction.by) if key is not None]
+    low, high = max(c.valid_from for c in named), min(c.valid_to for c in named)
+    if "valid_from" in stated:
+        given = stated["valid_from"]
+        low = oracle.log.NEG if given is None else instant(given)
+    if "valid_to" in stated:
+        given = stated["valid_to"]
+        high = oracle.log.POS if given is None else instant(given)
+    return low, high
 
 
 def rings_closed(log: Log, first: int) -> Iterator[tuple[str, str]]:
