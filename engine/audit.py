@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from doxa.engine import times
 from doxa.engine.log import DIGEST, NO_LINK, Head, Problem, Verification, commitment, link
 
 __all__ = ["Audit", "StoredRow"]
@@ -39,7 +40,7 @@ class Audit:
     def __init__(self, head: Head | None) -> None:
         self.head = head
         self.events = self.erased = self.uncounted = 0
-        self.position = self.recorded_at = 0
+        self.position, self.recorded_at = 0, times.NEG
         self.chain: bytes | None = NO_LINK  # None: not known, after a gap
         self.problems: list[Problem] = []
         self.shift = 0  # written so many positions further on: events before were dropped

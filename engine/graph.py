@@ -82,7 +82,7 @@ class Graph:
     def __init__(self) -> None:
         self.names = Names()
         self.position = 0
-        self.recorded_at = 0
+        self.recorded_at = times.NEG
         self.commit_last = _column()
         self.commit_at = _column()
         self.revisions: dict[int, array[int]] = {}  # workspace → last positions of its commits

@@ -226,7 +226,8 @@ class Stream:
     def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
         refused: dict[int, DoxaError] = {}
         events = dict(enumerate(request.events))
-        recorded_at, last = request.recorded_at, transaction.head.recorded_at
+        recorded_at, head = request.recorded_at, transaction.head
+        last = head.recorded_at if head.position else times.FIRST - 1
         if request.restamp and recorded_at is not None and recorded_at <= last:
             events, recorded_at = _restamped(recorded_at, events), last + 1
         while True:
@@ -242,7 +243,7 @@ class Stream:
                 raise problems[min(problems)]
             refused.update(problems)
             _leave_out(events, refused, request.events)
-        repeated, head = len(judged.repeated), transaction.head
+        repeated = len(judged.repeated)
         if not new:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if request.expected is not None:

@@ -204,7 +204,7 @@ class Transaction:
         return Appended(first, last, at)
 
     def _recorded_at(self, stated: int | None) -> int:
-        last = self.head.recorded_at
+        last = self.head.recorded_at if self.head.position else times.FIRST - 1
         if stated is None:
             return stated_instant(max(self._writer.clock(), last + 1))
         if stated_instant(stated) <= last:

@@ -357,6 +357,14 @@ def test_a_step_back_in_time_is_set_aside_naming_both_times(ledger: Ledger) -> N
     assert ids(ledger) == ["a", "c"]
 
 
+def test_history_recorded_before_1970_goes_into_an_empty_ledger(ledger: Ledger) -> None:
+    report = ledger.import_events([line("a", "1911-06-01"), line("b", "1970-01-01"), line("c", T1)])
+    assert (report.events, aside(report)) == (3, [])
+    assert ledger.view(valid_at=T1, known_at="1950-01-01").claims()[0].id == "a"
+    assert ledger.view(valid_at=T1, known_at="1900-01-01").claims() == []
+    assert ledger.recorder.verify().problems == []
+
+
 def test_with_restamp_a_step_back_is_recorded_just_after_and_keeps_its_time(
     ledger: Ledger,
 ) -> None:
