@@ -24,6 +24,7 @@ from doxa.engine.graph import (
     Graph,
     entity,
 )
+from doxa.engine.rivals import RivalGroup
 from doxa.engine.times import (
     ALL,
     EMPTY,
@@ -97,7 +98,7 @@ class Belief:
         self.shared = self.graph.names.code("")
         self.extents: dict[int, tuple[list[int], list[Intervals]]] = {}
         self.records: dict[int, tuple[list[int], list[Record]]] = {}
-        self.rival_groups: dict[tuple[int, int, int, int], dict[int, Intervals]] = {}
+        self.rival_groups: dict[tuple[int, int, int, int], RivalGroup] = {}
         self._object_keys: dict[int, str] = {}
         self.changed_at: list[int] = []  # commit positions, parallel to changed_claim
         self.changed_claim: list[int] = []
