@@ -216,11 +216,12 @@ class Stream:
             self._state = fold, fold.position
 
     def _one(self, fold: Fold, transaction: Transaction, request: Request) -> Committed | Exception:
+        before = transaction.head
         try:
             return self._judged(fold, transaction, request)
         except DoxaError as error:
-            if transaction.head.position != fold.position:
-                raise  # it is in the log, but not in the fold: neither may stay
+            if transaction.head != before:
+                raise  # it is written, but not wholly folded: neither may stay
             return error
 
     def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
