@@ -172,7 +172,8 @@ class Audit:
 
     def _compare_end(self, head: Head) -> None:
         last, end = self.position, self.position + self.shift
-        if self.chain == head.chain and self.recorded_at == head.recorded_at:
+        recorded_at = self.recorded_at if self.events else 0  # as the head of an empty log has it
+        if self.chain == head.chain and recorded_at == head.recorded_at:
             if end != head.position:  # the last event is there, but earlier ones are not
                 self._broken = [b for b in self._broken if b.position != last]
                 self._moved(last, head.position - last)
@@ -188,7 +189,7 @@ class Audit:
                 last,
                 "head",
                 f"the log ends at {last} with chain {(self.chain or b'').hex()}, recorded at "
-                f"{self.recorded_at}; its head says {head.position} with {head.chain.hex()}, "
+                f"{recorded_at}; its head says {head.position} with {head.chain.hex()}, "
                 f"{head.recorded_at}",
             )
 
