@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from doxa.adapters.exchange import ImportReport
     from doxa.engine.assembly import Block, Candidate, Receipt, Replay
     from doxa.engine.reconcile import Reconciliation
-    from doxa.engine.registry import Judgement
+    from doxa.engine.registry import Judgement, Registry
     from doxa.verification import Report
 
 __all__ = ["Ledger", "open"]
@@ -178,6 +178,7 @@ class Ledger(Writing):
             perspective=perspective,
             live=live,
             horizon=head,
+            origin=(self._stream, fold.registry),
         )
 
     def _known(self, fold: Fold, head: int, known_at: Instant | int | None) -> tuple[int, bool]:
@@ -230,12 +231,11 @@ class Ledger(Writing):
         """Whether claims and artefacts may be served at a view, each with the reason if not."""
         from doxa.engine.registry import judge_ids
 
-        fold = self._fold_of(view)
-        return judge_ids(fold.registry, view, [ids] if isinstance(ids, str) else ids)
+        return judge_ids(self._registry_of(view), view, [ids] if isinstance(ids, str) else ids)
 
     def judge_artefact(self, view: TruthView, workspace: str, id: str) -> Judgement:
         """Whether one artefact of a named workspace may be served at a view."""
-        registry = self._fold_of(view).registry
+        registry = self._registry_of(view)
         found = view.graph.find(workspace, id)
         if found == NONE or found & 7 != ARTEFACT:
             raise UnknownTarget(f"{id!r} is no artefact in workspace {workspace!r}")
@@ -246,13 +246,13 @@ class Ledger(Writing):
         since each artefact's registration. Costs what changed."""
         from doxa.engine.reconcile import reconcile
 
-        return reconcile(self._fold_of(view).registry, view, since)
+        return reconcile(self._registry_of(view), view, since)
 
-    def _fold_of(self, view: TruthView) -> Fold:
-        fold, _ = self._stream.capture()
-        if view.belief is not fold.belief:
-            raise CallerError("the view is of another ledger, or of one that was reopened since")
-        return fold
+    def _registry_of(self, view: TruthView) -> Registry:
+        if view.origin is None or view.origin[0] is not self._stream:
+            raise CallerError("the view was captured from another ledger, or before a reopening")
+        self._stream.capture()  # refuses a closed ledger
+        return view.origin[1]
 
     def moved(self, view: TruthView) -> bool:
         """Whether what a live view sees has moved since it was captured, in any process.
@@ -261,10 +261,11 @@ class Ledger(Writing):
         """
         if not view.live:
             return False
+        self._registry_of(view)
         fold, head = self._stream.capture(wait=True)
-        if view.belief is not fold.belief:
-            self._fold_of(view)
-        return view.seen_revision(head) > view.seen_revision(view.revision)
+        seen = {view.workspace, ""} if view.shared else {view.workspace}
+        now = max(fold.belief.graph.revision_of(name, head) for name in seen)
+        return now > view.seen_revision(view.revision)
 
     def assemble(
         self,
@@ -285,7 +286,7 @@ class Ledger(Writing):
         from doxa.engine.assembly import assemble
 
         block = assemble(
-            self._fold_of(view).registry,
+            self._registry_of(view),
             view,
             query,
             candidates=candidates,
@@ -373,6 +374,7 @@ class Ledger(Writing):
             perspective=at["perspective"],
             live=False,
             horizon=at["horizon"],
+            origin=(self._stream, fold.registry),
         )
 
     # ------------------------------------------------------------ audit

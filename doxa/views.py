@@ -13,6 +13,7 @@ from doxa.engine.errors import Contested, SeveralHeld
 if TYPE_CHECKING:
     import pyarrow
 
+    from doxa.engine.registry import Registry
     from doxa.engine.why import Why
 
 __all__ = ["Belief", "TruthView", "history"]
@@ -20,6 +21,12 @@ __all__ = ["Belief", "TruthView", "history"]
 
 class TruthView(engine_view.TruthView):
     __doc__ = engine_view.TruthView.__doc__
+
+    def __init__(
+        self, *args: Any, origin: tuple[object, Registry] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.origin = origin  # what it was captured from, and the registry as it was kept there
 
     def why(self, id: str, *, workspace: str | None = None) -> Why:
         """The events, sources and steps behind the standing of a claim, or behind an artefact:

@@ -188,6 +188,11 @@ class Graph:
         """How many artefacts of a workspace were registered up to a position."""
         return bisect_right(self._artefacts.get(workspace, ()), position)
 
+    def revision_of(self, workspace: str, upto: int) -> int:
+        """`revision` of a workspace by name; 0 where nothing was ever recorded in it."""
+        code = self.names.find(workspace)
+        return 0 if code == NONE else self.revision(code, upto)
+
     # -- looking up
 
     def find(self, workspace: str, id: str) -> int:
