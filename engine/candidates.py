@@ -210,6 +210,8 @@ def _text(name: str, value: object) -> str:
 
 def _list(name: str, values: Mapping[Any, Any]) -> list[Any]:
     value = values.get(name, ())
+    if type(value) in (list, tuple):
+        return list(value)
     if isinstance(value, str | bytes | Ref | Mapping) or not isinstance(value, Iterable):
         raise _Bad(f"{name} is {_shown(value)}; give a list of ids")
     listed = list(value)
@@ -217,6 +219,8 @@ def _list(name: str, values: Mapping[Any, Any]) -> list[Any]:
 
 
 def _ids(name: str, value: object) -> tuple[str | Ref, ...]:
+    if value == ():
+        return ()
     return tuple(dict.fromkeys(_id(name, item) for item in _list(name, {name: value})))
 
 
@@ -258,7 +262,8 @@ def to_json(one: Candidate | Unread) -> dict[str, Any]:
     for name in LISTS:
         if ids := getattr(one, name):
             found[name] = [_id_out(id) for id in ids]
-    found["score"] = one.score
+    # Whole numbers without a point: a receipt stays the same through tools that write 1.0 as 1.
+    found["score"] = int(one.score) if one.score.is_integer() else one.score
     if one.artefact is not None:
         found["artefact"] = _id_out(one.artefact)
     if one.workspace is not None:

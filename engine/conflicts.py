@@ -75,11 +75,10 @@ class _Groups:
     def contested(self, item: Item) -> list[int]:
         """The contested claims that a candidate reaches, directly or through its citations."""
         cited = item.cited
-        claim_of, standing = self.graph.s_claim, self.belief.standing
+        claim_of, standing = self.graph.s_claim, self.judge.standing
         reached = {*item.facts, *cited.facts}
         reached.update(claim_of[support] for support in (*item.supports, *cited.supports))
-        v, k = self.view.v, self.view.k
-        return sorted(c for c in reached if standing(c, v, k) is Standing.CONTESTED)
+        return sorted(c for c in reached if standing(c) is Standing.CONTESTED)
 
     def add(self, item: Item, contested: Iterable[int]) -> None:
         """Puts a candidate into the one conflict of all the claims that it reaches."""

@@ -80,6 +80,7 @@ class Judge:
             dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
         )
         self._citations: dict[int, _Problem | None] = {}
+        self._standings: dict[int, Standing] = {}
 
     def summary(self, row: int) -> Item | LeftOut:
         """A registered summary as a candidate of its own."""
@@ -94,6 +95,14 @@ class Judge:
             reason = Reason.INVALID_ANNOTATION if given.declares else Reason.MISSING_ANNOTATION
             return LeftOut(given.id, reason, given.detail)
         return _Judged(self, given).outcome()
+
+    def standing(self, claim: int) -> Standing:
+        """The standing of a claim row at the view, in its sight or not."""
+        found = self._standings.get(claim)
+        if found is None:
+            found = self.belief.standing(claim, self.view.v, self.view.k)
+            self._standings[claim] = found
+        return found
 
     def places(self, workspace: str | None) -> tuple[str, ...] | None:
         """Where plain ids are looked up, or ``None`` where that is out of sight."""
@@ -110,6 +119,9 @@ class Judge:
                 )
             places, id = (id.workspace,), id.id
         assert isinstance(id, str), id
+        first = self.graph.find(places[0], id)
+        if first != NONE and first & 7 == kind and self.graph.position_of(first) <= self.view.k:
+            return first >> 3
         found = self._rows(id, places, upto)
         meant = [number for number in found if number & 7 == kind]
         if meant:
@@ -132,21 +144,16 @@ class Judge:
     def source_rows(self, name: str, places: Sequence[str]) -> list[int]:
         """The rows of a source that evidence names by the view. Raises `_Missing`."""
         graph = self.graph
-        known = [
-            row
-            for row in graph.sources_named.get(graph.names.find(name), ())
-            if self._named_by(row, self.view.k)
-        ]
-        rows = [row for row in known if graph.names.texts[graph.r_ws[row]] in places]
-        if not rows and known:
-            raise _Missing(
-                Reason.WRONG_WORKSPACE, f"the source {name!r} is out of the view's sight"
-            )
-        if not rows:
-            raise _Missing(
-                Reason.MISSING_SUPPORT, f"no evidence is from {name!r} at revision {self.view.k}"
-            )
-        return rows
+        rows = graph.sources_named.get(graph.names.find(name), ())
+        places = (*places, "") if "" in self._places else places
+        here = [row for row in rows if graph.names.texts[graph.r_ws[row]] in places]
+        if any(self._named_by(row, self.view.k) for row in here):
+            return here
+        if any(self._named_by(row, self.view.k) for row in rows):
+            detail = f"the source {name!r} is out of the view's sight"
+            raise _Missing(Reason.WRONG_WORKSPACE, detail)
+        detail = f"no evidence is from {name!r} at revision {self.view.k}"
+        raise _Missing(Reason.MISSING_SUPPORT, detail)
 
     def _named_by(self, source: int, k: int) -> bool:
         graph = self.graph
@@ -313,7 +320,8 @@ class _Judged:
         row = self._found(id, CLAIM, places, judge.view.k)
         if row == NONE:
             return
-        standing = judge.view.standing_in_sight(row)
+        in_sight = judge.view.in_sight(row)
+        standing = judge.standing(row) if in_sight else Standing.NOT_YET_KNOWN
         if standing not in HELD:
             detail = f"{_name(id)!r} is {standing}"
             self.problems.append(_Problem(Reason.MISSING_FACT, detail, _name(id), standing))

@@ -58,15 +58,15 @@ class Labels:
     # -- standing
 
     def _standing(self, item: Item, side: str) -> str:
-        graph, view, cited = self.graph, self.view, item.cited
+        graph, cited = self.graph, item.cited
         claims = dict.fromkeys((*item.facts, *cited.facts))
         about = (s for s in (*item.supports, *cited.supports))
         for support in about:
             claim = graph.s_claim[support]
-            standing = self.belief.standing(claim, view.v, view.k)
+            standing = self.judge.standing(claim)
             if not graph.s_refutes[support] or standing is Standing.CONTESTED:
                 claims[claim] = None
-        standings = {self.belief.standing(claim, view.v, view.k) for claim in claims}
+        standings = {self.judge.standing(claim) for claim in claims}
         if any(self._selects_contested(row) for row in item.artefacts):
             standings.add(Standing.CONTESTED)
         weakest = min(standings, key=_WEAKNESS.__getitem__, default=Standing.REPORTED)
@@ -97,12 +97,11 @@ class Labels:
         """Whether a claim follows from a contested one, and has no live source of its own."""
         if claim in self._rests:
             return self._rests[claim]
-        v, k = self.view.v, self.view.k
         seen, stack, found = {claim}, [claim], False
         while stack and not found:
             at = stack.pop()
             premises = self._premises(at)
-            found = any(self.belief.standing(p, v, k) is Standing.CONTESTED for p in premises)
+            found = any(self.judge.standing(p) is Standing.CONTESTED for p in premises)
             stack += (p for p in premises if p not in seen)
             seen.update(premises)
         self._rests[claim] = found

@@ -66,8 +66,8 @@ class Receipt:
 class Replay:
     """A receipt's request, made again: whether everything is the ``same``, and if not, where not.
 
-    ``differences`` says in words what differs; ``erased`` has the ids of recorded texts that were
-    erased from the log since.
+    ``differences`` says in words what differs; ``erased`` has the ids of the recorded texts that it
+    needed and that are erased from the log.
     """
 
     same: bool
