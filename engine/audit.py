@@ -12,7 +12,16 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from doxa.engine import times
-from doxa.engine.log import DIGEST, NO_LINK, Head, Problem, Verification, commitment, link
+from doxa.engine.log import (
+    DIGEST,
+    NO_LINK,
+    SEPARATOR,
+    Head,
+    Problem,
+    Verification,
+    commitment,
+    link,
+)
 
 __all__ = ["Audit", "StoredRow"]
 
@@ -39,7 +48,7 @@ class Audit:
 
     def __init__(self, head: Head | None) -> None:
         self.head = head
-        self.events = self.erased = self.uncounted = 0
+        self.events = self.erased = self.tags = self.uncounted = 0
         self.position, self.recorded_at = 0, times.NEG
         self.chain: bytes | None = NO_LINK  # None: not known, after a gap
         self.problems: list[Problem] = []
@@ -63,6 +72,8 @@ class Audit:
             self.position = position
             if data is None:
                 self.erased += 1
+            if tags:
+                self.tags += len(set(tags.split(SEPARATOR.encode())))
             try:
                 if data is not None and salt is not None and stored is None:
                     digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
@@ -137,11 +148,10 @@ class Audit:
         if missing > 0:
             what, code = f"{missing} event(s) before {position} were dropped", "dropped"
         else:
-            what, code = f"{-missing} event(s) before {position} were slipped in", "inserted"
+            what, code = f"{-missing} event(s) up to {position} were slipped in", "inserted"
+        after = position + 1 if self.position > position else position
         self.report(
-            position,
-            code,
-            f"{what}: what stands at {position} was written at {position + shift}",
+            position, code, f"{what}: what stands at {after} was written at {after + shift}"
         )
 
     def _went_back(self, position: int, recorded_at: int) -> None:
@@ -173,10 +183,11 @@ class Audit:
     def _compare_end(self, head: Head) -> None:
         last, end = self.position, self.position + self.shift
         recorded_at = self.recorded_at if self.events else 0  # as the head of an empty log has it
-        if self.chain == head.chain and recorded_at == head.recorded_at:
-            if end != head.position:  # the last event is there, but earlier ones are not
-                self._broken = [b for b in self._broken if b.position != last]
-                self._moved(last, head.position - last)
+        if (end, self.chain, recorded_at) == (head.position, head.chain, head.recorded_at):
+            return
+        if self.chain == head.chain and self._broken and self._broken[-1].position == last:
+            self._broken.pop()  # the last event is there, but the one before it is not
+            self._moved(last, head.position - last)
         elif end < head.position:
             self.report(
                 last,

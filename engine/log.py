@@ -129,10 +129,8 @@ def stated_instant(recorded_at: object) -> int:
     """``recorded_at`` as stated by the caller. Raises `InvalidTime` if it is no instant."""
     if type(recorded_at) is not int:
         raise InvalidTime(f"recorded_at is {recorded_at!r}; give microseconds since 1970, an int")
-    if recorded_at > times.LAST:
-        raise InvalidTime(
-            f"recorded_at is {recorded_at}, after the year 9999; nothing could be recorded later"
-        )
+    if not times.FIRST <= recorded_at <= times.LAST:
+        raise InvalidTime(f"recorded_at is {recorded_at}, outside the years 1 to 9999 in UTC")
     return recorded_at
 
 

@@ -15,6 +15,7 @@ from doxa.engine import disk
 from doxa.engine.audit import Audit
 from doxa.engine.errors import DamageError
 from doxa.engine.log import Head, Row, Verification, wal_reset_bug
+from doxa.engine.readers import Readers
 from doxa.engine.transaction import HEAD, ROWS, Transaction, as_row
 from doxa.engine.writer import Writer
 
@@ -30,6 +31,7 @@ _STORED: Final = (
     "SELECT position, recorded_at, CAST(type AS BLOB), CAST(tags AS BLOB), head, data, salt,"
     " commitment, chain FROM log WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
+_TAGS: Final = "SELECT count(*) FROM log_tag WHERE position <= ?"
 # What the chain doesn't cover: a code, and a query for messages and positions ("ok" is none).
 _CHECKS: Final = (
     ("page", "PRAGMA quick_check(20)"),
@@ -79,7 +81,7 @@ class LogStore:
         """What a forked child must not share with its parent."""
         guard = threading.RLock()
         self._news = threading.Condition(threading.Lock())
-        self._readers = disk.Readers(self.path, self._timeout, guard, self._memory)
+        self._readers = Readers(self.path, self._timeout, guard, self._memory)
         self._writer = Writer(
             self.path, self._clock, self._timeout, guard, self._memory, self._announce
         )
@@ -271,6 +273,11 @@ class LogStore:
                 if not rows:
                     break
                 audit.rows(rows)
+            indexed = self._readers.select(_TAGS, (end,))[0][0]
+            if indexed != audit.tags:
+                audit.report(
+                    0, "tag_index", f"the events have {audit.tags} tags, their index {indexed}"
+                )
         except DamageError as error:
             complete = False
             audit.report(audit.position + 1, "page", f"from {audit.position + 1} on: {error}")

@@ -208,10 +208,9 @@ class Transaction:
         if stated is None:
             return stated_instant(max(self._writer.clock(), last + 1))
         if stated_instant(stated) <= last:
-            shown = times.iso(stated) if stated >= times.FIRST else str(stated)
             raise ClockError(
-                f"recorded_at {shown} is not later than the head's, {times.iso(last)}; "
-                "leave it out, or state a later one"
+                f"recorded_at {times.iso(stated)} is not later than the head's, "
+                f"{times.iso(last)}; leave it out, or state a later one"
             )
         return stated
 

@@ -264,10 +264,18 @@ def test_imported_history_brings_its_own_time_if_it_is_later(recorder: SQLiteRec
             transaction.append([event(2)], recorded_at=1_000)
         assert transaction.append([event(2)], recorded_at=1_001).first == 2
     assert recorder.head()[:2] == (2, 1_001)
-    for wrong in (2.5, True, "2024", 2**62):
+    for wrong in (2.5, True, "2024", 2**62, -(2**62)):
         with pytest.raises(InvalidTime), recorder.write() as transaction:
             transaction.append([event(3)], recorded_at=wrong)  # type: ignore[arg-type]
     assert recorder.head().position == 2
+
+
+def test_the_first_event_may_be_older_than_1970(recorder: SQLiteRecorder) -> None:
+    with recorder.write() as transaction:
+        transaction.append([event(1)], recorded_at=-1_000)
+        transaction.append([event(2)], recorded_at=-999)
+    assert recorder.head()[:2] == (2, -999)
+    assert recorder.verify().problems == []
 
 
 def test_several_commits_share_a_transaction_and_each_has_its_own_time(
