@@ -49,6 +49,7 @@ class Author:
 
     def __init__(self, random: Random) -> None:
         self.random = random
+        self.crowded = random.random() < 0.15  # all is said of one subject and predicate
         self.ids: dict[tuple[str, str], list[str]] = {}  # workspace and kind → ids
         self.events: list[Fields] = []
         self._count: dict[tuple[str, str], int] = {}
@@ -74,7 +75,7 @@ class Author:
         if chance < 0.25:
             return self._evidence()
         if not self.events and chance < 0.6:
-            return self.of(["policy", "claim", "claim"])
+            return self.of(["policy", *["claim"] * (9 if self.crowded else 2)])
         size = self.random.choice((1, 1, 1, 1, 1, 2, 2, 3, 5))
         return self.of([self._kind() for _ in range(size)])
 
@@ -181,7 +182,9 @@ class Author:
             event["kind"] = "hypothesis"
         if random.random() < 0.25:
             event["perspective"] = "ada"
-        basis = random.random()
+        if self.crowded and random.random() < 0.9:
+            event |= {"subject": SUBJECTS[0], "predicate": PREDICATES[0], "perspective": ""}
+        basis = random.random() * (0.7 if self.crowded else 1)
         if basis < 0.6:
             event["source"] = self._source()
         elif basis < 0.85:

@@ -120,6 +120,8 @@ class Walk:
             return False
         if done.new == 0 and self._state() != before:
             self.problems.append(f"a repeated append changed {before} to {self._state()}")
+        if done.new + done.repeated != len(step.events):
+            self.problems.append(f"of {len(step.events)} events {done} took only some")
         if done.new and done.revision != before[0] + done.new:
             self.problems.append(f"{done.new} new events led from {before[0]} to {done.revision}")
         return True
