@@ -134,6 +134,23 @@ def test_every_letter_in_a_picture_has_the_answer_that_a_view_gives(public: Ledg
         assert f"{value}: at {valid_at}, as known on {known_at}" in drawn
 
 
+def test_a_picture_agrees_with_the_views_everywhere(public: Ledger) -> None:
+    events = [json.loads(line) for line in HISTORY.read_text("utf-8").splitlines()]
+    days = sorted({event["recorded_at"][:10] for event in events})
+    points = [(v, f"{k}T18:00:00Z") for v in (*days, "2029-05-31", "2029-06-01") for k in days]
+    views = [public.view(valid_at=v, known_at=k) for v, k in points]
+    for subject, predicate in {
+        (event["subject"], event["predicate"]) for event in events if event["event"] == "claim"
+    }:
+        drawn = texts(plane(public, subject, predicate, points=points))
+        for view, (valid_at, known_at) in zip(views, points, strict=True):
+            claims = view.claims(subject=subject, predicate=predicate)
+            said = " | ".join(sorted({str(claim.object) for claim in claims})) or "nothing held"
+            contested = any(claim.standing is doxa.Standing.CONTESTED for claim in claims)
+            words = f"{'contested: ' * contested}{said}: at {valid_at}, as known on {known_at}"
+            assert words in drawn
+
+
 def test_a_point_where_nothing_is_held_says_so(public: Ledger) -> None:
     drawn = texts(plane(public, *demo.CENTOS, points=[("2010-01-01", "2021-01-01")]))
     assert "nothing held: at 2010-01-01, as known on 2021-01-01" in drawn
