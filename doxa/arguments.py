@@ -13,6 +13,7 @@ from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidEvent, InvalidTime
 from doxa.engine.parse import parse
 from doxa.engine.registry import Judgement
+from doxa.engine.view import TruthView
 
 __all__ = [
     "UNSET",
@@ -23,7 +24,10 @@ __all__ = [
     "Source",
     "SourceLike",
     "Unset",
+    "check_list",
     "check_revision",
+    "check_text",
+    "check_view",
     "end_of",
     "fresh",
     "parsed",
@@ -124,8 +128,8 @@ def end_of(fields: dict[str, Any], valid_to: object, valid_until: object) -> Non
 def parsed(
     events: Iterable[Mapping[str, Any] | ev.Event],
 ) -> tuple[Sequence[ev.Event], int | None]:
-    if isinstance(events, Mapping | str | ev.Event):
-        raise InvalidEvent(f"{events!r:.80} is one event or text; give a list of events")
+    if isinstance(events, Mapping | str | bytes | ev.Event) or not isinstance(events, Iterable):
+        raise InvalidEvent(f"{events!r:.80} is no list; give a list of events")
     found: list[ev.Event] = []
     stamps: set[int] = set()
     for event in events:
@@ -146,6 +150,23 @@ def parsed(
             "import_events for several commits"
         )
     return found, stamps.pop() if stamps else None
+
+
+def check_text(value: object, name: str) -> None:
+    if not isinstance(value, str):
+        raise CallerError(f"{name} is {value!r:.80}; give text")
+
+
+def check_list(value: object, name: str) -> list[Any]:
+    """The items of a list that was given as an argument; a text is not the list of its letters."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidEvent(f"{name} is {value!r:.80}; give a list of texts")
+    return list(value)
+
+
+def check_view(value: object) -> None:
+    if not isinstance(value, TruthView):
+        raise CallerError(f"{value!r:.80} is no view; give what ledger.view returned")
 
 
 def check_revision(value: object, name: str) -> int:

@@ -11,9 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from doxa.arguments import Instant, check_revision, refuse_unknown
+from doxa.arguments import (
+    Instant,
+    check_list,
+    check_revision,
+    check_text,
+    check_view,
+    refuse_unknown,
+)
 from doxa.engine import times
-from doxa.engine.errors import CallerError, InvalidTime, NotALedger, UnknownTarget, ViewMoved
+from doxa.engine.errors import (
+    CallerError,
+    InvalidTime,
+    NotALedger,
+    StorageError,
+    UnknownTarget,
+    ViewMoved,
+)
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Fold, Stream
 from doxa.views import Belief, TruthView
@@ -136,6 +150,7 @@ class Ledger(Writing):
 
     def workspace_revision(self, workspace: str = "") -> int:
         """The last position of the last commit that touched a workspace."""
+        check_text(workspace, "workspace")
         fold, k = self._stream.capture()
         code = fold.belief.graph.names.find(workspace)
         return 0 if code == NONE else fold.belief.graph.revision(code, k)
@@ -165,8 +180,15 @@ class Ledger(Writing):
                 f"valid_at is missing and {both}: valid_at is when it applied in the world, "
                 "known_at what had been recorded by then"
             )
+        check_text(workspace, "workspace")
+        if perspective is not None:
+            check_text(perspective, "perspective")
+        if not isinstance(shared, bool):
+            raise CallerError(f"shared is {shared!r:.80}; give True or False")
         v = times.instant(valid_at, "valid_at")
         fold, head = self._stream.capture()
+        if isinstance(known_at, int) and known_at > head:  # perhaps another process has just told
+            fold, head = self._stream.capture(wait=True)
         k, live = self._known(fold, head, known_at)
         return TruthView(
             fold.belief,
@@ -231,7 +253,8 @@ class Ledger(Writing):
         """Whether claims and artefacts may be served at a view, each with the reason if not."""
         from doxa.engine.registry import judge_ids
 
-        return judge_ids(self._registry_of(view), view, [ids] if isinstance(ids, str) else ids)
+        wanted = [ids] if isinstance(ids, str) else check_list(ids, "ids")
+        return judge_ids(self._registry_of(view), view, wanted)
 
     def judge_artefact(self, view: TruthView, workspace: str, id: str) -> Judgement:
         """Whether one artefact of a named workspace may be served at a view."""
@@ -246,9 +269,12 @@ class Ledger(Writing):
         since each artefact's registration. Costs what changed."""
         from doxa.engine.reconcile import reconcile
 
+        if since is not None:
+            self._registry_of(since)
         return reconcile(self._registry_of(view), view, since)
 
     def _registry_of(self, view: TruthView) -> Registry:
+        check_view(view)
         if view.origin is None or view.origin[0] is not self._stream:
             raise CallerError("the view was captured from another ledger, or before a reopening")
         self._stream.capture()  # refuses a closed ledger
@@ -259,6 +285,7 @@ class Ledger(Writing):
 
         A historical view never moves.
         """
+        check_view(view)
         if not view.live:
             return False
         self._registry_of(view)
@@ -414,7 +441,13 @@ class Ledger(Writing):
 
 
 def _folder(path: str | os.PathLike[str], create: bool) -> Path:
-    text = os.fspath(path)
+    try:
+        text = os.fsdecode(path)
+        text.encode()
+    except (TypeError, UnicodeError):
+        raise CallerError(f"{path!r:.80} is no path; give the path of a folder") from None
+    if not text or "\0" in text:
+        raise CallerError(f"{text!r:.80} is no path; give one, or none for a ledger in memory")
     if "://" in text:
         scheme = text.split("://")[0]
         raise CallerError(
@@ -422,6 +455,14 @@ def _folder(path: str | os.PathLike[str], create: bool) -> Path:
             "give a folder's path"
         )
     folder = Path(text)
+    try:
+        _check_folder(folder, create)
+    except OSError as error:
+        raise StorageError(f"{text:.200}: {error.strerror}; give another path") from None
+    return folder
+
+
+def _check_folder(folder: Path, create: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise NotALedger(f"{folder} is a file; a ledger is a folder with {LOG} in it")
     if folder.is_dir() and not (folder / LOG).exists():
@@ -433,7 +474,6 @@ def _folder(path: str | os.PathLike[str], create: bool) -> Path:
             )
     if not create and not (folder / LOG).exists():
         raise NotALedger(f"there is no ledger at {folder}")
-    return folder
 
 
 def _micros(clock: Callable[[], datetime]) -> Callable[[], int]:

@@ -15,7 +15,10 @@ from doxa.arguments import (
     Source,
     SourceLike,
     Unset,
+    check_list,
     check_revision,
+    check_text,
+    check_view,
     end_of,
     fresh,
     parsed,
@@ -210,6 +213,7 @@ class Writing:
         self, claim: object, workspace: str, bounds: Mapping[str, Any]
     ) -> dict[str, Any]:
         """A claim like another, over the bounds that are given and its own where they are not."""
+        check_text(workspace, "workspace")
         fold, _ = self._stream.capture()
         found = NONE if not isinstance(claim, str) else fold.belief.graph.find(workspace, claim)
         if found == NONE or found & 7 != CLAIM:
@@ -253,12 +257,17 @@ class Writing:
         ``claim`` (and ``source``) stand for the supports of that claim (from that source). The
         binding, the selection of subjects and the view are as for `summarize`.
         """
-        named = list(supports)
+        named = check_list(supports, "supports")
         if claim is not None:
             named += self._supports_of(claim, source, workspace)
         elif source is not None:
             raise CallerError("source goes with claim: which claim does it support?")
-        fields = {"event": "citation", "supports": named, "facts": facts, "sources": list(sources)}
+        fields = {
+            "event": "citation",
+            "supports": named,
+            "facts": facts,
+            "sources": check_list(sources, "sources"),
+        }
         return self._artefact(fields, text, binding, selection, view, id, workspace, recorded_at)
 
     def summarize(
@@ -286,7 +295,7 @@ class Writing:
             "event": "summary",
             "facts": facts,
             "supports": supports,
-            "sources": list(sources),
+            "sources": check_list(sources, "sources"),
             "citations": citations,
         }
         return self._artefact(fields, text, binding, selection, view, id, workspace, recorded_at)
@@ -305,9 +314,10 @@ class Writing:
         name = fresh(fields["event"]) if id is None else id
         fields |= {"id": name, "workspace": workspace, "text": text, "binding": binding}
         if selection is not None:
-            fields["subjects"] = list(selection)
+            fields["subjects"] = check_list(selection, "selection")
         expected = None
         if view is not None:
+            check_view(view)
             if binding == "snapshot":
                 fields["valid_at"] = view.valid_at
             expected = view.revision
@@ -324,6 +334,10 @@ class Writing:
         return ArtefactId(name, judged)
 
     def _supports_of(self, claim: str, source: str | Source | None, workspace: str) -> list[str]:
+        check_text(claim, "claim")
+        check_text(workspace, "workspace")
+        if source is not None and not isinstance(source, Source):
+            check_text(source, "source")
         fold, k = self._stream.capture()
         graph = fold.belief.graph
         found = graph.find(workspace, claim)
@@ -367,7 +381,7 @@ class Writing:
             "id": fresh("policy") if id is None else id,
             "workspace": workspace,
             "single_valued": single_valued,
-            "contradicts": tuple(contradicts),
+            "contradicts": tuple(check_list(contradicts, "contradicts")),
             "verified": verified,
             "reason": reason,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -44,6 +44,14 @@ def parse(fields: Mapping[str, Any]) -> Event:
         raise type(error)(f"{kind} {_known_as(fields)}: {error}") from None
 
 
+_WANTED: Final = {
+    "string_type": "give text",
+    "string_unicode": "that is no unicode text: it holds half of a surrogate pair",
+    "tuple_type": "give a list of texts",
+    "bool_type": "give true or false",
+}
+
+
 def _known_as(fields: Mapping[str, Any]) -> str:
     id = fields.get("id")
     return repr(id) if isinstance(id, str) and len(id) <= LABEL_LIMIT else "without a usable id"
@@ -51,15 +59,21 @@ def _known_as(fields: Mapping[str, Any]) -> str:
 
 def _explain(kind: str, fields: Mapping[str, Any], error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"] if not isinstance(part, int))
+    names = [part for part in first["loc"] if isinstance(part, str)]
+    where = ".".join(name if name.isidentifier() else f"{name!r:.80}" for name in names)[:200]
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         message = "is not a key of this event"
     elif first["type"] == "missing":
         message = "is missing"
+    elif first["type"] == "invalid_key":
+        where, message = "", f"has the key {first['loc'][0]!r}; keys are text"
     elif first["type"] != "doxa":
         shown = repr(first.get("input"))
-        message = f"is {shown if len(shown) <= 80 else shown[:77] + '...'}: {message}"
+        wanted = _WANTED.get(first["type"], message)
+        if first["type"] == "literal_error":
+            wanted = f"give {first['ctx']['expected']}"
+        message = f"is {shown if len(shown) <= 80 else shown[:77] + '...'}; {wanted}"
     return f"{kind} {_known_as(fields)}: {where + ' ' if where else ''}{message}"
 
 

@@ -89,6 +89,8 @@ class TruthView:
         shared one; a `Ref`, or ``{"workspace": …, "id": …}``, means exactly one. What is out of
         sight means nothing."""
         if isinstance(id, Mapping):
+            if set(id) != {"workspace", "id"}:
+                raise InvalidEvent(f'{id!r} is no id; a named one is {{"workspace": …, "id": …}}')
             id = ev.Ref(id["workspace"], id["id"])
         if isinstance(id, ev.Ref):
             workspace, id = id.workspace, id.id
@@ -142,6 +144,9 @@ class TruthView:
     def rows(self, subject: str | None, predicate: str | None) -> Iterator[int]:
         """The rows of the claims about a subject and a predicate, in log order, in sight or not."""
         graph = self.graph
+        for text in (subject, predicate):
+            if text is not None:
+                _check(text)
         if subject is None:
             code = None if predicate is None else graph.names.find(predicate)
             for row in range(len(graph.c_pos)):
@@ -168,6 +173,8 @@ class TruthView:
         ``standing="any"`` gives all that are known. O(claims about the subject), or O(claims).
         """
         wanted = _standings(standing)
+        if kind is not None:
+            _check(kind)
         found = []
         for row in self.rows(subject, predicate):
             if not self.in_sight(row):
@@ -189,6 +196,8 @@ class TruthView:
     def _held_about(self, subject: str, predicate: str) -> list[tuple[int, Standing]]:
         """Rows and standings of what is held, newest first. The hot path of `value`."""
         graph, v, k = self.graph, self.v, self.k
+        _check(subject)
+        _check(predicate)
         subject_code, predicate_code = graph.names.find(subject), graph.names.find(predicate)
         found: list[tuple[int, Standing]] = []
         if NONE in (subject_code, predicate_code):
@@ -333,6 +342,9 @@ class TruthView:
 
     def fingerprint_of(self, subjects: Iterable[str]) -> str:
         """The fingerprint of a selection of subjects."""
+        if isinstance(subjects, str | bytes | Mapping) or not isinstance(subjects, Iterable):
+            raise CallerError(f"subjects is {subjects!r:.80}; give a list of subjects")
+        subjects = list(subjects)
         return _digest(self.entries(subjects))
 
     @cached_property
@@ -347,6 +359,8 @@ class TruthView:
 
         Costs what changed where both views have one valid_at; else O(claims).
         """
+        if not isinstance(other, TruthView):
+            raise CallerError(f"{other!r:.80} is no view; give what ledger.view returned")
         if other.belief is not self.belief:
             raise CallerError("the two views are of different ledgers, or one was reopened")
         low, high = sorted((self.k, other.k))
@@ -374,6 +388,13 @@ class TruthView:
         return self.belief.standing(row, self.v, self.k)
 
 
+def _check(text: object) -> None:
+    if not isinstance(text, str):
+        raise CallerError(
+            f"{text!r:.80} is a {type(text).__name__}; subjects, predicates and kinds are text"
+        )
+
+
 def _standings(
     standing: Standing | str | Iterable[Standing | str] | None,
 ) -> frozenset[Standing]:
@@ -381,11 +402,13 @@ def _standings(
         return HELD
     if standing == "any":
         return frozenset(Standing)
-    wanted = [standing] if isinstance(standing, str) else list(standing)
     try:
+        wanted = [standing] if isinstance(standing, str) else list(standing)
         return frozenset(Standing(item) for item in wanted)
-    except ValueError as error:
-        raise CallerError(f"{error}; the standings are {', '.join(Standing)}, or any") from None
+    except (TypeError, ValueError) as error:
+        raise CallerError(
+            f"standing is {standing!r:.80}: {error}; they are {', '.join(Standing)}, or any"
+        ) from None
 
 
 def _digest(entries: list[tuple[str, ...]]) -> str:

@@ -62,6 +62,8 @@ class Lines:
         if isinstance(given, str | os.PathLike):
             self.path = Path(given)
             self.total = self._size(self.path)
+        elif not isinstance(given, Iterable) and not hasattr(given, "readline"):
+            raise CallerError(f"{given!r:.80} holds no lines; give a list of lines, or a path")
         else:
             self._given = given
             self.total = len(given) if isinstance(given, list | tuple) else None
