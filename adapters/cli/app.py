@@ -1,0 +1,44 @@
+"""The ``doxa`` command: all commands, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import doxa
+from doxa.adapters.cli import assembling, keeping, lines, reading, registering, writing
+from doxa.adapters.cli.failures import CALLER, Commands
+from doxa.adapters.cli.output import note, say
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="doxa",
+    cls=Commands,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Bitemporal truth: what did we know, when, and why. Times are ISO text; valid time and "
+    "knowledge time are never mixed.",
+)
+for part in (writing, registering, lines, reading, assembling, keeping):
+    part.add_to(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"doxa {doxa.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _all(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="The version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    if ctx.invoked_subcommand is None:
+        note(ctx.get_help())
+        raise typer.Exit(CALLER)

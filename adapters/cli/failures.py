@@ -1,0 +1,119 @@
+"""How commands fail: one line on stderr, and an exit code that says whose problem it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from doxa.adapters.cli.output import escaped
+from doxa.engine.errors import (
+    CallerError,
+    ConflictError,
+    DamageError,
+    DoxaError,
+    NotHeld,
+    SeveralHeld,
+    StorageError,
+)
+
+__all__ = ["CALLER", "CONFLICT", "DAMAGE", "DONE", "NO", "UNEXPECTED", "Commands"]
+
+DONE: Final = 0  # done, or yes
+NO: Final = 1  # no, or a difference was found
+CALLER: Final = 2  # the caller's mistake
+CONFLICT: Final = 3  # something else came first
+DAMAGE: Final = 4  # what is stored is damaged, or the disk refuses
+UNEXPECTED: Final = 70  # a mistake in doxa itself
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+
+_CODES: Final[tuple[tuple[type[DoxaError], int], ...]] = (
+    (NotHeld, NO),
+    (SeveralHeld, NO),
+    (CallerError, CALLER),
+    (ConflictError, CONFLICT),
+    (DamageError, DAMAGE),
+    (StorageError, DAMAGE),
+)
+# What typer raises for wrong arguments; the class has no public name in all its versions.
+_Usage: Any = typer.BadParameter.__bases__[0]
+
+
+def _code(error: DoxaError) -> int:
+    return next((code for kind, code in _CODES if isinstance(error, kind)), UNEXPECTED)
+
+
+def _tell(code: str, message: str, exit: int, as_json: bool) -> int:
+    if as_json:
+        told = json.dumps({"error": {"code": code, "message": message, "exit": exit}})
+        print(told, file=sys.stderr)
+    else:
+        print(f"doxa: {code}: {escaped(message)}", file=sys.stderr)
+    return exit
+
+
+def _usage(error: Any) -> str:
+    if getattr(error, "option_name", None) == "--as-of":
+        return (
+            "--as-of is refused: say --valid-at (when it applied in the world) and --known-at "
+            "(what had been recorded by then)"
+        )
+    message: str = error.format_message()
+    where = error.ctx.command_path if error.ctx is not None else "doxa"
+    return (
+        f"{message} See {where} --help"
+        if message[-1:] in ".?"
+        else f"{message}; see {where} --help"
+    )
+
+
+class Commands(TyperGroup):
+    """The group of all commands, which turns errors into exit codes."""
+
+    as_json = False  # whether errors are told as JSON
+
+    def main(self, args: Any = None, *positional: Any, **options: Any) -> Any:
+        """Runs a command line and exits."""
+        self.as_json = "--json" in (sys.argv[1:] if args is None else args)
+        options["standalone_mode"] = False
+        try:
+            code = super().main(args, *positional, **options)
+        except _Usage as error:
+            code = _tell("usage", _usage(error), CALLER, self.as_json)
+        except typer.Abort:
+            code = INTERRUPTED
+        raise SystemExit(code if isinstance(code, int) else DONE)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs one command; its return value is the exit code."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+            return code
+        except DoxaError as error:
+            return _tell(error.code, str(error), _code(error), self.as_json)
+        except BrokenPipeError:
+            _give_up_stdout()
+            return PIPE_CLOSED
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except (typer.Exit, typer.Abort, _Usage):
+            raise
+        except Exception:
+            traceback.print_exc()
+            message = "a mistake in doxa itself; please report it with the lines above"
+            return _tell("unexpected", message, UNEXPECTED, self.as_json)
+
+
+def _give_up_stdout() -> None:
+    """Nobody reads what is left: it is not to fail again as the process ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -1,0 +1,90 @@
+"""Commands about the ledger itself: is it whole, how large is it, how does it work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from doxa.adapters.cli import options as opt
+from doxa.adapters.cli.failures import DAMAGE, DONE
+from doxa.adapters.cli.output import document, note, progress, record, say, table
+from doxa.engine.errors import DamageError
+from doxa.verification import Report
+
+__all__ = ["add_to"]
+
+
+def verify(
+    path: opt.Path,
+    oracle: Annotated[
+        bool, typer.Option(help="Compare belief with a recomputation from the raw log.")
+    ] = True,
+    as_json: opt.AsJson = False,
+) -> int:
+    """Check the whole ledger.
+
+    The chain, every commitment, and the belief. Exit 4 if something is wrong.
+    """
+    with progress("verify"):
+        report = _verified(path, oracle)
+    if as_json:
+        document(report.as_dict())
+    else:
+        if report.problems:
+            table(("position", "code", "message"), report.problems)
+        say(f"head {report.head}, chain {report.chain}")
+        for text in report.notes:
+            note(text)
+        note(
+            f"{report.events} event(s), {report.erased} erased, {report.compared} standing(s) "
+            f"compared, {len(report.problems)} problem(s)"
+        )
+    return DONE if report.ok else DAMAGE
+
+
+def _verified(path: str, oracle: bool) -> Report:
+    """The report, on the log alone where it is too damaged to be folded."""
+    try:
+        with opt.reading(path) as ledger:
+            return ledger.verify(oracle=oracle)
+    except DamageError as error:
+        from doxa.engine.log import Problem
+        from doxa.engine.store import LogStore
+        from doxa.ledger import LOG
+
+        with LogStore.open(Path(path) / LOG, create=False) as store:
+            audit = store.verify()
+        problems = audit.problems or [Problem(0, error.code, str(error))]
+        return Report(
+            audit.events, audit.erased, audit.position, audit.chain, problems=list(problems)
+        )
+
+
+def stats(path: opt.Path, as_json: opt.AsJson = False) -> None:
+    """Print figures about the ledger.
+
+    Events by kind, workspaces with their revisions, bytes.
+    """
+    with opt.reading(path) as ledger:
+        record(ledger.stats(), as_json=as_json)
+
+
+def demo(
+    folder: Annotated[
+        str | None, typer.Argument(help="Keep the ledger of the example here.")
+    ] = None,
+) -> int:
+    """Show doxa at work on a small example."""
+    from rich.console import Console
+
+    from doxa.adapters.demo import run
+
+    return run(Console(), None if folder is None else Path(folder))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    for command in (verify, stats, demo):
+        app.command()(command)

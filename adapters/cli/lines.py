@@ -1,0 +1,137 @@
+"""Commands for exchange lines: in, out, and those that were set aside."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from doxa.adapters.cli import options as opt
+from doxa.adapters.cli.failures import DONE, NO
+from doxa.adapters.cli.output import document, note, progress, say, table
+from doxa.adapters.exchange import exported
+from doxa.adapters.exchange import set_aside as lines_set_aside
+from doxa.engine import times
+
+__all__ = ["add_to"]
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="Exchange lines, gzip too; - is stdin.")]
+
+
+def append(
+    path: opt.Path,
+    file: File,
+    expected_revision: Annotated[
+        int | None, typer.Option(help="Refuse, with exit 3, if a workspace has moved past it.")
+    ] = None,
+    recorded_at: opt.RecordedAt = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Append a file in one commit, or nothing; prints the ids."""
+    events = opt.read_lines(file)
+    with opt.writing(path) as ledger:
+        done = ledger.append(events, expected_revision=expected_revision, recorded_at=recorded_at)
+    if as_json:
+        told = asdict(done)
+        told["recorded_at"] = times.iso(times.instant(done.recorded_at))
+        document(told)
+    else:
+        for id in done.ids:
+            say(id)
+        note(f"{done.new} new, {done.repeated} repeated; revision {done.revision}")
+
+
+def import_(
+    path: opt.Path,
+    file: File,
+    restamp: Annotated[
+        bool, typer.Option("--restamp", help="Record lines whose time steps back all the same.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Write nothing at all if one line is bad.")
+    ] = False,
+    workspace: Annotated[
+        str | None, typer.Option(help="The workspace of lines that name none.")
+    ] = None,
+    as_json: opt.AsJson = False,
+) -> int:
+    """Import exchange lines, in order.
+
+    Exit 1 if lines were set aside. Bad lines stop nothing: they are set aside with their numbers and reasons. Safe to repeat and
+    to resume.
+    """
+    with opt.writing(path) as ledger, progress("import") as told:
+        report = ledger.import_events(
+            opt.given(file), restamp=restamp, strict=strict, workspace=workspace, progress=told
+        )
+    if as_json:
+        document(asdict(report))
+    else:
+        if report.set_aside:
+            table(("line", "reason"), [(kept.line, kept.reason) for kept in report.set_aside])
+        note(
+            f"{report.events} event(s) in {report.commits} commit(s), {report.repeated} repeated, "
+            f"{len(report.set_aside)} set aside"
+        )
+    return NO if report.set_aside else DONE
+
+
+def export(
+    path: opt.Path,
+    workspace: Annotated[
+        str | None, typer.Option(help="This workspace's events only; left out, all.")
+    ] = None,
+    since: Annotated[int, typer.Option(help="Begin after this position of the log.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="At most so many lines.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document, with the cursor to go on from.")
+    ] = False,
+) -> None:
+    """Export exchange lines, in stream order."""
+    cursor, count = since, 0
+    with opt.reading(path) as ledger:
+        if as_json:
+            sys.stdout.write('{"events":[')
+        for item in exported(ledger, workspace=workspace, since=since, limit=limit):
+            if as_json:
+                sys.stdout.write("," * (count > 0) + item.line)
+            else:
+                print(item.line)
+            cursor, count = item.position, count + 1
+    if as_json:
+        print(f'],"cursor":{cursor}}}')
+    elif limit is not None:
+        note(f"{count} event(s); go on with --since {cursor}")
+
+
+def set_aside(
+    path: opt.Path,
+    text: Annotated[
+        bool, typer.Option("--text", help="The lines alone, to be mended and imported again.")
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """List the lines that imports have set aside.
+
+    Those that have gone in since are no longer among them.
+    """
+    with opt.reading(path) as ledger:
+        kept = lines_set_aside(ledger)
+    if as_json:
+        document([asdict(line) for line in kept])
+    elif text:
+        for line in kept:
+            say(line.text)
+    else:
+        columns = ("file", "line", "id", "reason", "set aside at")
+        table(columns, [(k.file, k.line, k.id, k.reason, k.set_aside_at) for k in kept])
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    app.command()(append)
+    app.command("import")(import_)
+    app.command()(export)
+    app.command("set-aside")(set_aside)

@@ -1,0 +1,254 @@
+"""The arguments that commands share, and what their texts mean."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+import doxa
+from doxa.adapters.exchange.lines import Lines, fields_of
+from doxa.arguments import UNSET, Unset
+from doxa.engine.errors import CallerError, DoxaError
+from doxa.ledger import Ledger
+from doxa.views import TruthView
+
+NONE = "none"  # what is given for an open bound
+_TIME = "ISO text, such as 2024-03-01 or 2024-03-01T09:00:00Z"
+
+Path = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger's folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+# ---------------------------------------------------------------- views
+
+ValidAt = Annotated[
+    str, typer.Option(help=f"When it applied in the world: {_TIME}, or now.", metavar="TIME")
+]
+MaybeValidAt = Annotated[
+    str | None, typer.Option(help=f"When it applied in the world: {_TIME}, or now.", metavar="TIME")
+]
+KnownAt = Annotated[
+    str | None,
+    typer.Option(
+        help="What had been recorded by then: a time, or a revision. Left out: the newest.",
+        metavar="TIME|REVISION",
+    ),
+]
+Workspace = Annotated[str, typer.Option(help="The workspace; left out, the shared one.")]
+Perspective = Annotated[
+    str | None, typer.Option(help="One perspective's claims only; left out, all.")
+]
+Shared = Annotated[bool, typer.Option(help="See the shared workspace as well.")]
+
+# ---------------------------------------------------------------- events
+
+Id = Annotated[str | None, typer.Option(help="The event's id; left out, one is made.")]
+RecordedAt = Annotated[
+    str | None,
+    typer.Option(
+        help=f"When it became known: {_TIME}, later than all before. Left out: now.", metavar="TIME"
+    ),
+]
+ValidFrom = Annotated[
+    str | None,
+    typer.Option(help=f"From when on it applies: {_TIME}, or none: open.", metavar="TIME|none"),
+]
+ValidTo = Annotated[
+    str | None,
+    typer.Option(help="Until when it applies, exclusive; none: open.", metavar="TIME|none"),
+]
+ValidUntil = Annotated[
+    str | None,
+    typer.Option(help="The last day on which it applies, inclusive.", metavar="DAY"),
+]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        help="The source's id, or a JSON object with id, locator, quote, digest, origin, "
+        "observed_at.",
+        metavar="ID|JSON",
+    ),
+]
+Because = Annotated[
+    list[str] | None,
+    typer.Option(
+        help='A claim that it rests on; may be repeated. {"workspace":"","id":…} names a shared '
+        "one.",
+        metavar="ID|JSON",
+    ),
+]
+Ids = Annotated[list[str] | None, typer.Option(help="An id; may be repeated.", metavar="ID|JSON")]
+Names = Annotated[list[str] | None, typer.Option(help="May be repeated.", metavar="ID")]
+Text = Annotated[str | None, typer.Option(help="The claim in words.")]
+Reason = Annotated[str | None, typer.Option(help="Why.")]
+Assumed = Annotated[
+    str | None, typer.Option(help="What was assumed where the source states no valid time.")
+]
+Binding = Annotated[
+    str, typer.Option(help="dependencies, or snapshot: bound to a fingerprint too.")
+]
+Selection = Annotated[
+    list[str] | None,
+    typer.Option(help="A subject of the snapshot; may be repeated. Left out: the workspace."),
+]
+Count = Annotated[
+    str | None,
+    typer.Option(
+        help="What counts a text for the budget; left out, characters.", metavar="MODULE:FUNCTION"
+    ),
+]
+
+
+# ---------------------------------------------------------------- what texts mean
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Ledger]:
+    """A ledger that must be there."""
+    with doxa.open(path, create=False) as ledger:
+        yield ledger
+
+
+@contextmanager
+def writing(path: str) -> Iterator[Ledger]:
+    """A ledger, made where there is none."""
+    with doxa.open(path) as ledger:
+        yield ledger
+
+
+def instant(text: str) -> datetime | str:
+    """A time, or ``now``."""
+    return datetime.now(UTC) if text == "now" else text
+
+
+def known(text: str | None) -> datetime | str | int | None:
+    """A time, or a revision."""
+    if text is None:
+        return None
+    return int(text) if text.isascii() and text.isdigit() else instant(text)
+
+
+def bound(text: str | None) -> datetime | str | None:
+    """A bound that is open where it is left out."""
+    return None if text is None or text == NONE else instant(text)
+
+
+def stated_bound(text: str | None) -> datetime | str | Unset | None:
+    """A bound that may be left out, which is not the same as open."""
+    return UNSET if text is None else bound(text)
+
+
+def reference(text: str) -> Any:
+    """An id, or the JSON object that names one in another workspace."""
+    return _json(text, "a reference") if text.startswith("{") else text
+
+
+def references(texts: Sequence[str] | None) -> list[Any]:
+    """Ids, or JSON objects."""
+    return [reference(text) for text in texts or ()]
+
+
+def source(text: str | None) -> Any:
+    """A source's id, or its fields."""
+    return _json(text, "a source") if text is not None and text.startswith("{") else text
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CallerError(f"{text!r:.80} begins as {what} in JSON, but is none: {error}") from None
+
+
+def value(text: str | None, as_json: str | None) -> Any:
+    """An object: text as it is, or a JSON value; `UNSET` where neither was given."""
+    if as_json is None:
+        return UNSET if text is None else text
+    if text is not None:
+        raise CallerError("give OBJECT or --object-json, not both")
+    return fields_of_value(as_json)
+
+
+def fields_of_value(text: str) -> Any:
+    """A JSON value, read as strictly as an exchange line."""
+    (line,) = Lines([f'{{"value":{text}}}'])
+    try:
+        fields = fields_of(line)
+    except DoxaError as error:
+        raise CallerError(f"--object-json {text!r:.80}: {error}") from None
+    if set(fields) != {"value"}:
+        raise CallerError(f"--object-json {text!r:.80} is not one JSON value")
+    return fields["value"]
+
+
+def view(
+    ledger: Ledger,
+    valid_at: str,
+    known_at: str | None,
+    workspace: str = "",
+    perspective: str | None = None,
+    shared: bool = True,
+) -> TruthView:
+    """The view that the arguments ask for."""
+    return ledger.view(
+        valid_at=instant(valid_at),
+        known_at=known(known_at),
+        workspace=workspace,
+        perspective=perspective,
+        shared=shared,
+    )
+
+
+def read_lines(path: str) -> list[Mapping[str, Any]]:
+    """The JSON objects of a file, one a line; ``-`` is stdin. Raises `CallerError`."""
+    found = []
+    for line in Lines(given(path)):
+        if line.blank and line.problem is None:
+            continue
+        try:
+            found.append(fields_of(line))
+        except DoxaError as error:
+            raise CallerError(f"{path} line {line.number}: {error}") from None
+    return found
+
+
+def given(path: str) -> Any:
+    """A file's path, or stdin for ``-``."""
+    return sys.stdin.buffer if path == "-" else path
+
+
+def write_text(path: str, text: str) -> None:
+    """A text into a file."""
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise CallerError(f"{path} can't be written: {error.strerror}") from None
+
+
+def counter(name: str | None) -> Callable[[str], int] | None:
+    """The function that a ``module:function`` names; modules beside the caller are found too."""
+    if name is None:
+        return None
+    module, _, function = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CallerError(
+            f"--count {name!r} names no function as module:function: {error}"
+        ) from None
+    if not callable(found):
+        raise CallerError(f"--count {name!r} is a {type(found).__name__}, not a function")
+    counted: Callable[[str], int] = found
+    return counted

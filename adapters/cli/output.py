@@ -1,0 +1,131 @@
+"""What is shown: data on stdout, as JSON for programs and as tables for people; prose on stderr."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any, Final
+
+__all__ = ["document", "escaped", "note", "progress", "record", "say", "show", "table"]
+
+# C0 and C1 controls, line and paragraph separators, direction marks: a terminal would obey them.
+_CONTROL: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+_ALL: Final = re.compile(f"[{_CONTROL}\t\n]")
+_UNSAFE: Final = re.compile(f"[{_CONTROL}]")
+_WIDE: Final = 1_000_000  # columns of what is no terminal
+
+
+def _escape(found: re.Match[str]) -> str:
+    return {"\t": "\\t", "\n": "\\n", "\r": "\\r"}.get(found[0]) or f"\\u{ord(found[0]):04x}"
+
+
+def escaped(text: str, *, lines: bool = False) -> str:
+    """The text with control and direction marks written out; ``lines`` leaves line ends and tabs.
+
+    >>> escaped("a\\u202eb")
+    'a\\\\u202eb'
+    """
+    return (_UNSAFE if lines else _ALL).sub(_escape, text)
+
+
+def _terminal(file: IO[str]) -> bool:
+    return file.isatty()
+
+
+def say(text: str) -> None:
+    """Text on stdout; on a terminal, nothing in it can steer the terminal."""
+    print(escaped(text, lines=True) if _terminal(sys.stdout) else text)
+
+
+def note(text: str) -> None:
+    """Prose on stderr."""
+    print(escaped(text, lines=True), file=sys.stderr)
+
+
+def compact(value: object) -> str:
+    """A JSON value in one line."""
+    return _UNSAFE.sub(
+        lambda found: f"\\u{ord(found[0]):04x}",
+        json.dumps(value, ensure_ascii=False, allow_nan=False, default=str),
+    )
+
+
+def document(value: object) -> None:
+    """One JSON document on stdout."""
+    print(compact(value))
+
+
+def show(value: object, *, as_json: bool) -> None:
+    """A value: text as it is, anything else as JSON."""
+    if isinstance(value, str) and not as_json:
+        say(value)
+    else:
+        document(value)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return escaped(value if isinstance(value, str) else compact(value))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on stdout: drawn on a terminal, else plain columns that are never cut off."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    fancy = _terminal(sys.stdout)
+    drawn = Table(
+        *columns,
+        box=None if not fancy else Table().box,
+        pad_edge=fancy,
+        padding=(0, 1) if fancy else (0, 2, 0, 0),
+    )
+    if not fancy:
+        for column in drawn.columns:
+            column.no_wrap = True
+    for row in rows:
+        drawn.add_row(*(Text(_cell(value)) for value in row))
+    console = Console(file=sys.stdout, width=None if fancy else _WIDE, highlight=False)
+    if fancy:
+        console.print(drawn)
+        return
+    with console.capture() as captured:
+        console.print(drawn, crop=False, no_wrap=True)
+    print("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
+
+
+def record(fields: dict[str, Any], *, as_json: bool) -> None:
+    """Named figures: a JSON object, or one line each."""
+    if as_json:
+        document(fields)
+    else:
+        table(("name", "value"), list(_flat(fields)))
+
+
+def _flat(fields: dict[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name} ")
+        else:
+            yield f"{before}{name}" if name else f"{before}(shared)", value
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A progress bar on stderr, where that is a terminal; nothing elsewhere."""
+    if not _terminal(sys.stderr):
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,236 @@
+"""Commands that read: what is held, what was, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from doxa.adapters.cli import options as opt
+from doxa.adapters.cli.failures import DONE, NO
+from doxa.adapters.cli.output import document, note, say, show, table
+from doxa.engine import times
+from doxa.engine.items import iso_or_none
+
+__all__ = ["add_to"]
+
+Subject = Annotated[str, typer.Argument(help="What the claims are about.")]
+Predicate = Annotated[str, typer.Argument(help="What they say of it.")]
+ClaimId = Annotated[str, typer.Argument(metavar="ID", help="The claim's id.")]
+
+
+def view(
+    path: opt.Path,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    perspective: opt.Perspective = None,
+    shared: opt.Shared = True,
+    subject: Annotated[str | None, typer.Option(help="Claims about this subject only.")] = None,
+    predicate: Annotated[str | None, typer.Option(help="Claims of this predicate only.")] = None,
+    standing: Annotated[
+        list[str] | None,
+        typer.Option(help="A standing, or any; may be repeated. Left out: what is held."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Claims of this kind only.")] = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """List the claims at a view.
+
+    Those that are held, unless standings are named.
+    """
+    with opt.reading(path) as ledger:
+        seen = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)
+        wanted: Any = "any" if standing == ["any"] else standing
+        claims = seen.claims(subject=subject, predicate=predicate, standing=wanted, kind=kind)
+        items = [item.as_dict() for item in claims]
+        fingerprint = seen.fingerprint if as_json else None
+    if as_json:
+        document(
+            {
+                "valid_at": iso_or_none(seen.valid_at),
+                "known_at": iso_or_none(seen.known_at),
+                "revision": seen.revision,
+                "workspace": seen.workspace,
+                "shared": seen.shared,
+                "perspective": seen.perspective,
+                "live": seen.live,
+                "fingerprint": fingerprint,
+                "claims": items,
+            }
+        )
+        return
+    columns = ("id", "subject", "predicate", "object", "standing", "valid_from", "valid_to")
+    table(columns, [[item[column] for column in columns] for item in items])
+    note(f"{len(items)} claim(s) at revision {seen.revision}")
+
+
+def value(
+    path: opt.Path,
+    subject: Subject,
+    predicate: Predicate,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    perspective: opt.Perspective = None,
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Print the one value held.
+
+    Exit 1 if none is held, or several, or one that is contested.
+    """
+    with opt.reading(path) as ledger:
+        seen = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)
+        show(seen.value(subject, predicate), as_json=as_json)
+
+
+def values(
+    path: opt.Path,
+    subject: Subject,
+    predicate: Predicate,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    perspective: opt.Perspective = None,
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> int:
+    """Print the distinct values held, one a line.
+
+    Exit 1 if there is none.
+    """
+    with opt.reading(path) as ledger:
+        found = opt.view(ledger, valid_at, known_at, workspace, perspective, shared).values(
+            subject, predicate
+        )
+    if as_json:
+        document(list(found))
+    else:
+        for one in found:
+            show(one, as_json=False)
+    return DONE if found else NO
+
+
+def history(
+    path: opt.Path,
+    subject: Subject,
+    predicate: Predicate,
+    valid_at: opt.ValidAt,
+    workspace: opt.Workspace = "",
+    perspective: opt.Perspective = None,
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> None:
+    """List successive beliefs about one instant."""
+    with opt.reading(path) as ledger:
+        found = ledger.history(
+            subject,
+            predicate,
+            valid_at=opt.instant(valid_at),
+            workspace=workspace,
+            perspective=perspective,
+            shared=shared,
+        )
+    items = [
+        {
+            "known_at": times.iso(times.instant(belief.known_at)),
+            "revision": belief.revision,
+            "values": list(belief.values),
+            "contested": belief.contested,
+        }
+        for belief in found
+    ]
+    if as_json:
+        document(items)
+    else:
+        columns = ("known_at", "revision", "values", "contested")
+        table(columns, [[item[column] for column in columns] for item in items])
+
+
+def standing(
+    path: opt.Path,
+    id: ClaimId,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Print the standing of a claim, in one word."""
+    with opt.reading(path) as ledger:
+        found = opt.view(ledger, valid_at, known_at, workspace, shared=shared).standing(id)
+    show(str(found), as_json=as_json)
+
+
+def why(
+    path: opt.Path,
+    id: Annotated[str, typer.Argument(metavar="ID", help="A claim or an artefact.")],
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Print what is behind a standing.
+
+    The events, sources and steps, as a tree.
+    """
+    with opt.reading(path) as ledger:
+        found = opt.view(ledger, valid_at, known_at, workspace, shared=shared).why(id)
+        if as_json:
+            document(found.as_dict())
+        else:
+            say(str(found))
+
+
+def diff(
+    path: opt.Path,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    other_valid_at: opt.MaybeValidAt = None,
+    other_known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    perspective: opt.Perspective = None,
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> int:
+    """List what stands otherwise than at another view.
+
+    Exit 1 if there is any. The other view is the one before; a time of it that is left out is that of the view.
+    """
+    with opt.reading(path) as ledger:
+        after = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)
+        before = opt.view(
+            ledger,
+            valid_at if other_valid_at is None else other_valid_at,
+            known_at if other_known_at is None else other_known_at,
+            workspace,
+            perspective,
+            shared,
+        )
+        changes = [
+            {
+                "id": change.id,
+                "workspace": change.workspace,
+                "subject": change.subject,
+                "predicate": change.predicate,
+                "object": change.object,
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in after.diff(before)
+        ]
+    if as_json:
+        document(changes)
+    else:
+        columns = ("id", "subject", "predicate", "object", "before", "after")
+        table(columns, [[change[column] for column in columns] for change in changes])
+        note(f"{len(changes)} claim(s) stand otherwise")
+    return NO if changes else DONE
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    for command in (view, value, values, history, standing, why, diff):
+        app.command()(command)

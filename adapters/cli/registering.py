@@ -1,0 +1,251 @@
+"""Commands about registered texts and policies, and what became of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from doxa.adapters.cli import options as opt
+from doxa.adapters.cli.failures import DONE, NO
+from doxa.adapters.cli.output import document, note, table
+from doxa.adapters.cli.writing import tell
+from doxa.arguments import ArtefactId
+from doxa.engine.errors import CallerError
+from doxa.engine.items import iso_or_none
+from doxa.engine.reconcile import Outcome
+from doxa.ledger import Ledger
+from doxa.views import TruthView
+
+__all__ = ["add_to"]
+
+_Binding = Literal["dependencies", "snapshot"]
+
+
+def _view(
+    ledger: Ledger, valid_at: str | None, known_at: str | None, workspace: str
+) -> TruthView | None:
+    """The view that a text was made from, where one is given."""
+    if valid_at is None:
+        if known_at is not None:
+            raise CallerError("--known-at alone is ambiguous; say --valid-at as well")
+        return None
+    return opt.view(ledger, valid_at, known_at, workspace)
+
+
+def _registered(made: ArtefactId, as_json: bool) -> None:
+    reason = None if made.eligible else str(made.judgement)
+    tell(made, as_json, eligible=made.eligible, reason=reason)
+    if reason is not None:
+        note(f"registered, but not eligible now: {reason}")
+
+
+def cite(
+    path: opt.Path,
+    text: Annotated[str, typer.Argument(help="The quotation or reference.")],
+    claim: Annotated[
+        str | None, typer.Option(help="Quote the supports of this claim.", metavar="ID")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Of these, the ones from this source.", metavar="ID")
+    ] = None,
+    supports: opt.Ids = None,
+    facts: opt.Ids = None,
+    sources: opt.Names = None,
+    binding: opt.Binding = "dependencies",
+    selection: opt.Selection = None,
+    valid_at: opt.MaybeValidAt = None,
+    known_at: opt.KnownAt = None,
+    id: opt.Id = None,
+    workspace: opt.Workspace = "",
+    recorded_at: opt.RecordedAt = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Register a citation; prints its id.
+
+    It quotes one support at least, or those of a claim. The times name the view that the text was made from: exit 3 if the truth moved since.
+    """
+    with opt.writing(path) as ledger:
+        made = ledger.cite(
+            text,
+            claim=claim,
+            source=source,
+            supports=opt.references(supports),
+            facts=opt.references(facts),
+            sources=sources or (),
+            binding=cast("_Binding", binding),
+            selection=selection,
+            view=_view(ledger, valid_at, known_at, workspace),
+            id=id,
+            workspace=workspace,
+            recorded_at=recorded_at,
+        )
+    _registered(made, as_json)
+
+
+def summarize(
+    path: opt.Path,
+    text: Annotated[str, typer.Argument(help="The summary.")],
+    facts: opt.Ids = None,
+    supports: opt.Ids = None,
+    sources: opt.Names = None,
+    citations: opt.Ids = None,
+    binding: opt.Binding = "dependencies",
+    selection: opt.Selection = None,
+    valid_at: opt.MaybeValidAt = None,
+    known_at: opt.KnownAt = None,
+    id: opt.Id = None,
+    workspace: opt.Workspace = "",
+    recorded_at: opt.RecordedAt = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Register a summary; prints its id.
+
+    It declares what it rests on. The times name the view that the text was made from: exit 3 if the truth moved since.
+    """
+    with opt.writing(path) as ledger:
+        made = ledger.summarize(
+            text,
+            facts=opt.references(facts),
+            supports=opt.references(supports),
+            sources=sources or (),
+            citations=opt.references(citations),
+            binding=cast("_Binding", binding),
+            selection=selection,
+            view=_view(ledger, valid_at, known_at, workspace),
+            id=id,
+            workspace=workspace,
+            recorded_at=recorded_at,
+        )
+    _registered(made, as_json)
+
+
+def policy(
+    path: opt.Path,
+    single_valued: Annotated[
+        str | None, typer.Option(help="A predicate that has one value.", metavar="PREDICATE")
+    ] = None,
+    contradicts: opt.Names = None,
+    verified: Annotated[
+        str | None, typer.Option(help="A claim that somebody verified.", metavar="ID")
+    ] = None,
+    reason: opt.Reason = None,
+    id: opt.Id = None,
+    workspace: opt.Workspace = "",
+    recorded_at: opt.RecordedAt = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Declare a policy; prints its id.
+
+    One of: a single-valued predicate, claims that contradict each other, a claim that is verified.
+    """
+    with opt.writing(path) as ledger:
+        made = ledger.policy(
+            single_valued=single_valued,
+            contradicts=contradicts or (),
+            verified=verified,
+            reason=reason,
+            id=id,
+            workspace=workspace,
+            recorded_at=recorded_at,
+        )
+    tell(made, as_json)
+
+
+def judge(
+    path: opt.Path,
+    ids: Annotated[list[str], typer.Argument(help="Claims, supports and artefacts.")],
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    perspective: opt.Perspective = None,
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> int:
+    """Say whether things may be served at a view.
+
+    Things are claims, supports and artefacts. Exit 1 if one of them may not.
+    """
+    with opt.reading(path) as ledger:
+        view = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)
+        judged = ledger.judge(ids, view)
+    if as_json:
+        document([one._asdict() for one in judged])
+    else:
+        columns = ("id", "eligible", "reason", "about", "standing")
+        table(columns, [(j.id, j.eligible, j.reason, j.about, j.standing) for j in judged])
+    return DONE if all(one.eligible for one in judged) else NO
+
+
+def reconcile(
+    path: opt.Path,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    since_valid_at: opt.MaybeValidAt = None,
+    since_known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    shared: opt.Shared = True,
+    unchanged: Annotated[bool, typer.Option("--unchanged", help="List these as well.")] = False,
+    as_json: opt.AsJson = False,
+) -> int:
+    """Say which registered texts changed, and by what.
+
+    Exit 1 if one is invalidated. Compares with each text's state at its registration or, with since, at another view: a time
+    of it that is left out is that of the view.
+    """
+    with opt.reading(path) as ledger:
+        view = opt.view(ledger, valid_at, known_at, workspace, shared=shared)
+        since = None
+        if since_valid_at is not None or since_known_at is not None:
+            since = opt.view(
+                ledger,
+                valid_at if since_valid_at is None else since_valid_at,
+                known_at if since_known_at is None else since_known_at,
+                workspace,
+                shared=shared,
+            )
+        found = ledger.reconcile(view, since)
+        same = list(found.unchanged) if unchanged else None
+    states = {"invalidated": found.invalidated, "restored": found.restored, "unchanged": same or ()}
+    if as_json:
+        told: dict[str, Any] = {name: [_outcome(o) for o in some] for name, some in states.items()}
+        if same is None:
+            told["unchanged"] = len(found.unchanged)
+        document(told)
+    else:
+        rows = [
+            (name, o.kind, o.id, o.reason, o.about, o.standing, o.cause and str(o.cause))
+            for name, some in states.items()
+            for o in some
+        ]
+        table(("change", "kind", "id", "reason", "about", "standing", "cause"), rows)
+        note(f"{len(found.unchanged)} unchanged")
+    return NO if found.invalidated else DONE
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    cause = outcome.cause
+    return {
+        "id": outcome.id,
+        "workspace": outcome.workspace,
+        "kind": outcome.kind,
+        "eligible": outcome.eligible,
+        "reason": outcome.reason,
+        "about": outcome.about,
+        "standing": outcome.standing,
+        "cause": None
+        if cause is None
+        else {
+            "event": cause.event,
+            "type": cause.type,
+            "position": cause.position,
+            "recorded_at": iso_or_none(cause.recorded_at),
+            "instant": iso_or_none(cause.instant),
+        },
+    }
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    for command in (cite, summarize, policy, judge, reconcile):
+        app.command()(command)
