@@ -383,7 +383,11 @@ def reconciling_misses_events() -> Iterator[None]:
 @broken
 def the_first_event_is_blamed() -> Iterator[None]:
     def make(reaches: Any) -> Any:
-        return lambda self, artefact, after, upto: reaches(self, artefact, after, upto)[:1]
+        def blaming(self: Registry, artefact: int, after: int, upto: int) -> list[tuple[int, int]]:
+            found = reaches(self, artefact, after, upto)
+            return [(commit, found[0][1]) for commit, _ in found]
+
+        return blaming
 
     with instead(Registry, "reaches", make):
         yield
