@@ -203,6 +203,9 @@ def as_receipt(given: object) -> Receipt:
         raise CallerError(f"the receipt is not plain JSON: {error}") from None
     _keys("receipt", plain, _RECEIPT)
     receipt = Receipt(version, *(plain[name] for name in _RECEIPT[1:]))
+    for name, value in (("renderer", receipt.renderer), ("counter", receipt.counter)):
+        _check(name, value, isinstance(value, str))
+    _check("decisions", receipt.decisions, isinstance(receipt.decisions, dict))
     _check_view(receipt.view)
     _check_request(receipt.request)
     _keys("digests", receipt.digests, ("text", "request", "decisions"))
