@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 import doxa
-from doxa.adapters.cli import assembling, keeping, lines, reading, registering, writing
+from doxa.adapters.cli import (
+    assembling,
+    drawing,
+    keeping,
+    lines,
+    reading,
+    registering,
+    writing,
+)
 from doxa.adapters.cli.failures import CALLER, Commands
 from doxa.adapters.cli.output import note, say
 
@@ -22,7 +30,7 @@ app = typer.Typer(
     help="Bitemporal truth: what did we know, when, and why. Times are ISO text; valid time and "
     "knowledge time are never mixed.",
 )
-for part in (writing, registering, lines, reading, assembling, keeping):
+for part in (writing, registering, lines, reading, drawing, assembling, keeping):
     part.add_to(app)
 
 
