@@ -12,8 +12,9 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidEvent, InvalidTime
 from doxa.engine.parse import parse
-from doxa.engine.registry import Judgement
-from doxa.engine.view import TruthView
+from doxa.engine.registry import Judgement, Registry
+from doxa.engine.stream import Stream
+from doxa.views import TruthView
 
 __all__ = [
     "UNSET",
@@ -164,9 +165,13 @@ def check_list(value: object, name: str) -> list[Any]:
     return list(value)
 
 
-def check_view(value: object) -> None:
+def check_view(value: object, stream: Stream) -> Registry:
+    """The registry behind a view of this ledger."""
     if not isinstance(value, TruthView):
         raise CallerError(f"{value!r:.80} is no view; give what ledger.view returned")
+    if value.origin is None or value.origin[0] is not stream:
+        raise CallerError("the view was captured from another ledger, or before a reopening")
+    return value.origin[1]
 
 
 def check_revision(value: object, name: str) -> int:

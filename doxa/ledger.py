@@ -274,21 +274,18 @@ class Ledger(Writing):
         return reconcile(self._registry_of(view), view, since)
 
     def _registry_of(self, view: TruthView) -> Registry:
-        check_view(view)
-        if view.origin is None or view.origin[0] is not self._stream:
-            raise CallerError("the view was captured from another ledger, or before a reopening")
+        registry = check_view(view, self._stream)
         self._stream.capture()  # refuses a closed ledger
-        return view.origin[1]
+        return registry
 
     def moved(self, view: TruthView) -> bool:
         """Whether what a live view sees has moved since it was captured, in any process.
 
         A historical view never moves.
         """
-        check_view(view)
+        check_view(view, self._stream)
         if not view.live:
             return False
-        self._registry_of(view)
         fold, head = self._stream.capture(wait=True)
         seen = {view.workspace, ""} if view.shared else {view.workspace}
         now = max(fold.belief.graph.revision_of(name, head) for name in seen)

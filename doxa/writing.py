@@ -315,14 +315,16 @@ class Writing:
         fields |= {"id": name, "workspace": workspace, "text": text, "binding": binding}
         if selection is not None:
             fields["subjects"] = check_list(selection, "selection")
-        expected = None
+        expected: int | None = None
+        watched: frozenset[str] = frozenset()
         if view is not None:
-            check_view(view)
+            check_view(view, self._stream)
             if binding == "snapshot":
                 fields["valid_at"] = view.valid_at
             expected = view.revision
+            watched = frozenset({view.workspace, ""} if view.shared else {view.workspace})
         try:
-            self.append([fields], recorded_at=recorded_at, expected_revision=expected)
+            self._append([fields], recorded_at, expected, watched)
         except RevisionConflict as error:
             raise ViewMoved(
                 f"the truth moved since the view at revision {expected}, from which the text was "
@@ -405,14 +407,24 @@ class Writing:
         has moved past it. What is there already with the same content is not repeated; with other
         content it raises `DuplicateId`. On any error nothing is written.
         """
+        if expected_revision is not None:
+            check_revision(expected_revision, "expected_revision")
+        return self._append(events, recorded_at, expected_revision)
+
+    def _append(
+        self,
+        events: Iterable[Mapping[str, Any] | ev.Event],
+        recorded_at: Instant | None = None,
+        expected: int | None = None,
+        watched: frozenset[str] = frozenset(),
+    ) -> Commit:
         given, stamp = parsed(events)
         if recorded_at is not None:
             stamp = times.instant(recorded_at, "recorded_at")
-        if expected_revision is not None:
-            check_revision(expected_revision, "expected_revision")
         if not given:
             raise InvalidEvent("an append needs at least one event")
-        done = self._stream.append(Request(given, recorded_at=stamp, expected=expected_revision))
+        request = Request(given, recorded_at=stamp, expected=expected, watched=watched)
+        done = self._stream.append(request)
         return Commit(
             tuple(event.id for event in given),
             done.revision,

@@ -60,10 +60,10 @@ class Judged:
     problems: dict[int, DoxaError] = field(default_factory=dict)  # by index
 
 
-def expect(belief: Belief, events: Iterable[ev.Event], expected: int, upto: int) -> None:
-    """Raises `RevisionConflict` where a workspace of the events has moved past ``expected``."""
+def expect(belief: Belief, workspaces: Iterable[str], expected: int, upto: int) -> None:
+    """Raises `RevisionConflict` where one of the workspaces has moved past ``expected``."""
     graph = belief.graph
-    for workspace in sorted({event.workspace for event in events}):
+    for workspace in sorted(workspaces):
         code = graph.names.find(workspace)
         actual = graph.revision(code, upto) if code != NONE else 0
         if actual > expected:

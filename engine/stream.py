@@ -44,7 +44,8 @@ class Request:
 
     events: Sequence[ev.Event]
     recorded_at: int | None = None
-    expected: int | None = None
+    expected: int | None = None  # of the workspaces of the events, and of those that are watched
+    watched: frozenset[str] = frozenset()
     salvage: bool = False
     restamp: bool = False  # a recorded_at that is not later than the head's becomes stated_at
 
@@ -248,7 +249,8 @@ class Stream:
         if not new:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if request.expected is not None:
-            expect(fold.belief, new.values(), request.expected, fold.position)
+            seen = request.watched.union(event.workspace for event in new.values())
+            expect(fold.belief, seen, request.expected, fold.position)
         self._touched = True
         try:
             put = transaction.append(encoded, recorded_at=recorded_at)
