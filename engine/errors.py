@@ -5,6 +5,8 @@ Every error has a stable ``code`` and a message that gives the values and the ne
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = [
     "CallerError",
     "ClockError",
@@ -27,11 +29,21 @@ __all__ = [
     "ViewMoved",
 ]
 
+LONGEST: Final = 2_000  # characters of a message
+
 
 class DoxaError(Exception):
-    """The root of all errors raised by doxa."""
+    """The root of all errors raised by doxa.
+
+    A message that repeats an overlong value is cut in its midst: what it says and advises stays.
+    """
 
     code = "doxa"
+
+    def __init__(self, message: object = "", *rest: object) -> None:
+        if isinstance(message, str) and len(message) > LONGEST:
+            message = f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 + 3 :]}"
+        super().__init__(message, *rest)
 
 
 class CallerError(DoxaError):
