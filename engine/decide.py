@@ -7,7 +7,7 @@ other, except that a withdrawal must come after a withdrawal that it takes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -97,12 +97,15 @@ class _Judge:
                 self._attempt(index, partial(self._same, self.events[first], index))
         for index in sorted(self.ids.values()):
             self._attempt(index, partial(self._resolve, index))
-        if not self.result.problems:
+        sourced = [i for i in self.fresh if _names_source(self.events[i])]
+        replacing = [i for i in self.fresh if _replaces(self.events[i])]
+        if not self.result.problems and (sourced or replacing):
             overlay = _Overlay(self)
-            for index in self.fresh:
+            for index in sourced:
                 self._attempt(index, partial(self._sourced, overlay, index))
-            for index in self.fresh:
-                self._attempt(index, partial(self._ringless, overlay, index))
+            if replacing and (circling := overlay.circling(replacing)):
+                for index in replacing:
+                    self._attempt(index, partial(self._ringless, overlay, circling, index))
         self.result.new = {i: self.events[i] for i in self.fresh if i not in self.result.problems}
         return self.result
 
@@ -313,8 +316,8 @@ class _Judge:
 
     def _sourced(self, overlay: _Overlay, index: int) -> None:
         event = self.events[index]
-        if not isinstance(event, ev.Claim | ev.Support | ev.Correction) or event.source is None:
-            return
+        assert isinstance(event, ev.Claim | ev.Support | ev.Correction), event
+        assert event.source is not None, event
         left = overlay.source(event.workspace, event.source.id)
         if left != ALL and not intersect(left, event.valid):
             raise UnknownTarget(
@@ -325,12 +328,15 @@ class _Judge:
 
     # -- rings of corrections
 
-    def _ringless(self, overlay: _Overlay, index: int) -> None:
+    def _ringless(self, overlay: _Overlay, circling: Set[Meaning], index: int) -> None:
         event = self.events[index]
-        if not isinstance(event, ev.Correction) or event.by is None or event.corrects is None:
-            return
+        assert isinstance(event, ev.Correction), event
+        assert event.by is not None, event
+        assert event.corrects is not None, event
         start = self._meaning(event, event.by, "by")
         goal = self._meaning(event, event.corrects, "corrects")
+        if start not in circling or goal not in circling:
+            return
         path = overlay.path(start, goal, overlay.correction(index))
         if path is not None:
             members = " by ".join([event.corrects, *path])
@@ -338,6 +344,14 @@ class _Judge:
                 f"correction {event.id!r} would close a ring, in which nothing stands: {members}; "
                 "to go back, withdraw the earlier correction or claim anew"
             )
+
+
+def _names_source(event: ev.Event) -> bool:
+    return isinstance(event, ev.Claim | ev.Support | ev.Correction) and event.source is not None
+
+
+def _replaces(event: ev.Event) -> bool:
+    return isinstance(event, ev.Correction) and None not in (event.by, event.corrects)
 
 
 class _Overlay:
@@ -457,20 +471,60 @@ class _Overlay:
             extent = intersect(extent, self.source(workspace, texts[self.graph.r_name[source]]))
         return extent
 
-    def _onward(self, claim: Meaning) -> Iterable[tuple[Meaning, str, Intervals]]:
-        """The claims that replace a claim, each with its id and where."""
+    def _ways(self, claim: Meaning) -> Iterator[tuple[Meaning, str, Meaning]]:
+        """The claims that replace a claim, each with its id and the correction that says so."""
         graph = self.graph
         if claim[0] == "log":
             for row in graph.corrections_of.get(claim[1] >> 3, ()):
                 by = graph.k_by[row]
                 if by != NONE:
-                    yield ("log", entity(CLAIM, by)), graph.c_id[by], self._old_correction(row)
+                    yield ("log", entity(CLAIM, by)), graph.c_id[by], ("log", row)
         for index in self.corrections.get(claim, ()):
             event = self.judged.events[index]
             assert isinstance(event, ev.Correction)
             if event.by is not None:
                 by_meaning = self.judged._meaning(event, event.by, "by")
-                yield by_meaning, event.by, self.correction(index)
+                yield by_meaning, event.by, ("commit", index)
+
+    def circling(self, replacing: Iterable[int]) -> set[Meaning]:
+        """The claims, of those that the given new corrections lead to, from which the way goes on
+        without end, whatever the portions: only there can a ring run. O(what is reached)."""
+        ends: list[tuple[Meaning, Meaning]] = []
+        for index in replacing:
+            event = self.judged.events[index]
+            assert isinstance(event, ev.Correction), event
+            ends.append(
+                (
+                    self.judged._meaning(event, event.corrects or "", "corrects"),
+                    self.judged._meaning(event, event.by or "", "by"),
+                )
+            )
+        put_in = {by for _, by in ends}
+        replaces = self.graph.replaces
+        onward: dict[Meaning, set[Meaning]] = {}
+        leading: dict[Meaning, list[Meaning]] = {}
+        open_ends = [
+            by
+            for goal, by in ends
+            if goal in put_in or (goal[0] == "log" and replaces.get(goal[1] >> 3))
+        ]
+        while open_ends:
+            claim = open_ends.pop()
+            if claim in onward:
+                continue
+            onward[claim] = {following for following, _, _ in self._ways(claim)}
+            for following in onward[claim]:
+                leading.setdefault(following, []).append(claim)
+                open_ends.append(following)
+        ended = [claim for claim, following in onward.items() if not following]
+        while ended:
+            claim = ended.pop()
+            del onward[claim]
+            for before in leading.get(claim, ()):
+                onward[before].discard(claim)
+                if not onward[before]:
+                    ended.append(before)
+        return set(onward)
 
     def path(self, start: Meaning, goal: Meaning, where: Intervals) -> list[str] | None:
         """Ids from ``start`` to ``goal`` along corrections that share an instant of ``where``."""
@@ -479,7 +533,10 @@ class _Overlay:
         stack: list[tuple[Meaning, Intervals, tuple[str, ...]]] = [(start, where, (name,))]
         while stack:
             claim, here, path = stack.pop()
-            for onward, id, extent in self._onward(claim):
+            for onward, id, (place, number) in self._ways(claim):
+                extent = (
+                    self.correction(number) if place == "commit" else self._old_correction(number)
+                )
                 shared = intersect(here, extent)
                 if not shared:
                     continue
