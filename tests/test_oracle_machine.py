@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -30,9 +30,6 @@ LENGTH = 20
 
 @settings(max_examples=settings().max_examples * 2)
 @given(seed=st.integers(0, 2**48), on_disk=st.sampled_from((False, False, False, True)))
-@example(seed=733, on_disk=False)  # equal values whose first recorded one fell
-@example(seed=91, on_disk=False)  # a summary of a citation of a whole workspace
-@example(seed=6904036, on_disk=False)  # a claim withdrawn in the commit that declared its predicate
 def test_every_answer_on_a_random_history_is_the_oracles(seed: int, on_disk: bool) -> None:
     with walking(on_disk) as walk:
         watch = Watch(Random(seed))
