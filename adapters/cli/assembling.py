@@ -44,7 +44,8 @@ def assemble(
 ) -> None:
     """Print what may be believed, within a budget.
 
-    Judges some candidates at a view. What is left out is listed on stderr. Exit 3 if the truth moved while it was made.
+    Judges some candidates at a view. What is left out is listed on stderr. Exit 3 if the truth
+    moved while it was made.
     """
     given = None if candidates is None else opt.read_lines(candidates)
     counter = opt.counter(count)

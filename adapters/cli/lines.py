@@ -59,7 +59,8 @@ def import_(
 ) -> int:
     """Import exchange lines, in order.
 
-    Exit 1 if lines were set aside. Bad lines stop nothing: they are set aside with their numbers and reasons. Safe to repeat and
+    Exit 1 if lines were set aside. Bad lines stop nothing: they are set aside with their numbers
+    and reasons. Safe to repeat and
     to resume.
     """
     with opt.writing(path) as ledger, progress("import") as told:

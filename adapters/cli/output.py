@@ -41,7 +41,8 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Prose on stderr."""
+    """Prose on stderr, after what stdout has been given so far."""
+    sys.stdout.flush()
     print(escaped(text, lines=True), file=sys.stderr)
 
 

@@ -197,7 +197,8 @@ def diff(
 ) -> int:
     """List what stands otherwise than at another view.
 
-    Exit 1 if there is any. The other view is the one before; a time of it that is left out is that of the view.
+    Exit 1 if there is any. The other view is the one before; a time of it that is left out is that
+    of the view.
     """
     with opt.reading(path) as ledger:
         after = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)

@@ -63,7 +63,8 @@ def cite(
 ) -> None:
     """Register a citation; prints its id.
 
-    It quotes one support at least, or those of a claim. The times name the view that the text was made from: exit 3 if the truth moved since.
+    It quotes one support at least, or those of a claim. The times name the view that the text was
+    made from: exit 3 if the truth moved since.
     """
     with opt.writing(path) as ledger:
         made = ledger.cite(
@@ -101,7 +102,8 @@ def summarize(
 ) -> None:
     """Register a summary; prints its id.
 
-    It declares what it rests on. The times name the view that the text was made from: exit 3 if the truth moved since.
+    It declares what it rests on. The times name the view that the text was made from: exit 3 if the
+    truth moved since.
     """
     with opt.writing(path) as ledger:
         made = ledger.summarize(
@@ -190,7 +192,8 @@ def reconcile(
 ) -> int:
     """Say which registered texts changed, and by what.
 
-    Exit 1 if one is invalidated. Compares with each text's state at its registration or, with since, at another view: a time
+    Exit 1 if one is invalidated. Compares with each text's state at its registration or, with
+    since, at another view: a time
     of it that is left out is that of the view.
     """
     with opt.reading(path) as ledger:

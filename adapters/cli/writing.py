@@ -92,7 +92,7 @@ def support(
     recorded_at: opt.RecordedAt = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Record evidence for or against a claim; prints the support's id."""
+    """Record evidence on a claim; prints an id."""
     with opt.writing(path) as ledger:
         made = ledger.support(
             claim,
@@ -126,9 +126,10 @@ def withdraw(
     recorded_at: opt.RecordedAt = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Take back an event or a whole source; prints the withdrawal's id.
+    """Take back an event or source; prints an id.
 
-    An artefact can be withdrawn too. Without bounds it is taken back at all valid times. The source says who asked.
+    Artefacts too; the id is the withdrawal's. Without bounds it is taken back at all valid times.
+    The source says who asked.
     """
     with opt.writing(path) as ledger:
         made = ledger.withdraw(
@@ -166,10 +167,10 @@ def correct(
     recorded_at: opt.RecordedAt = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Replace a claim; prints the correction's id.
+    """Replace a claim; prints an id.
 
-    By a new value, by another claim, or by nothing, over its valid time or a portion of it.
-        A bound that is left out takes its default; none makes it open.
+    By a new value, by another claim, or by nothing, over its valid time or a portion of it. A
+    bound that is left out takes its default; none makes it open. The id is the correction's.
     """
     with opt.writing(path) as ledger:
         made = ledger.correct(

@@ -192,7 +192,8 @@ def fields_of(line: Line) -> Mapping[str, Any]:
             f"the line is not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}"
         ) from None
     except json.JSONDecodeError as error:
-        raise InvalidEvent(f"the line is not JSON: {error.msg} at character {error.pos}") from None
+        at = min(error.pos, len(error.doc.rstrip())) + 1
+        raise InvalidEvent(f"the line is not JSON: {error.msg} at character {at}") from None
     except RecursionError:
         raise InvalidEvent("the line is nested too deep to be read") from None
     except (ValueError, AttributeError, TypeError) as error:
