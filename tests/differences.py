@@ -340,7 +340,10 @@ def wrongly_accepted(log: Log, first: int, events: Iterable[Fields]) -> Iterator
             expected = stated_portion(log, correction, stated[correction.key])
             if portion != expected:
                 yield f"{correction.key} was to have the portion {expected}, and has {portion}"
-    yield from (f"{key} closes a ring" for key in rings_closed(log, first))
+    arrived = (log.claims.get(c.dangling) for c in log.corrections if c.dangling is not None)
+    if not any(claim is not None and claim.position >= first for claim in arrived):
+        # where a name that dangled meets its claim only now, nobody need have seen the ring
+        yield from (f"{key} closes a ring" for key in rings_closed(log, first))
     yield from (f"{key} has a source with nothing left" for key in spent_sources(log, first))
 
 
@@ -358,11 +361,7 @@ def stated_portion(log: Log, correction: Correction, stated: Fields) -> tuple[in
 
 
 def rings_closed(log: Log, first: int) -> Iterator[tuple[str, str]]:
-    """The corrections from ``first`` on that lie in a ring at some instant. Where a name that
-    dangled meets its claim only now, nobody need have seen the ring."""
-    arrived = (log.claims.get(c.dangling) for c in log.corrections if c.dangling is not None)
-    if any(claim is not None and claim.position >= first for claim in arrived):
-        return
+    """The corrections from ``first`` on that lie in a ring at some instant."""
     for correction in log.corrections:
         start, target = correction.corrects, correction.by
         if correction.position < first or start is None or target is None:
