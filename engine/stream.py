@@ -86,7 +86,15 @@ class Fold:
         for recorded_at, commit in groupby(rows, key=lambda row: row.recorded_at):
             taken = list(commit)
             decoded = [codec.decode(row.type, row.head, row.data) for row in taken]
-            self.apply(taken[0].position, recorded_at, decoded)
+            try:
+                self.apply(taken[0].position, recorded_at, decoded)
+            except (DoxaError, MemoryError):
+                raise
+            except Exception as error:  # it was judged before it was written, so it has changed
+                raise DamageError(
+                    f"the commit at {taken[0].position} to {taken[-1].position} can't be taken in "
+                    f"({type(error).__name__}: {error}); run verify, and restore the last backup"
+                ) from error
 
 
 class Stream:

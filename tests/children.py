@@ -117,6 +117,18 @@ def _limited(path: str, limit: str) -> None:
         print(refused, ledger.revision)
 
 
+def _creating(path: str, limit: str) -> None:
+    """A ledger where files may not grow to its size."""
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    try:
+        doxa.open(path)
+    except doxa.StorageError:
+        print("refused")
+
+
 def _zone(path: str) -> None:
     """The answers that no time zone of the host may change."""
     lines = [
@@ -140,6 +152,7 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "race": _racing,
     "move": _moving,
     "limited": _limited,
+    "create": _creating,
     "zone": _zone,
 }
 

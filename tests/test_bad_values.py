@@ -282,14 +282,14 @@ def test_a_text_is_never_taken_for_the_list_of_its_letters(told: doxa.Ledger) ->
     assert [judged.id for judged in told.judge("a", view)] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("option", "wrong", "words"),
-    [
-        *(("workspace", wrong, "give text") for wrong in (None, 5, b"w", ["w"], True)),
-        *(("perspective", wrong, "give text") for wrong in (5, b"w", ["w"], True)),
-        *(("shared", wrong, "give True or False") for wrong in (None, 0, "no", [])),
-    ],
-)
+SEEN: list[tuple[str, Any, str]] = [
+    *(("workspace", wrong, "give text") for wrong in (None, 5, b"w", ["w"], True)),
+    *(("perspective", wrong, "give text") for wrong in (5, b"w", ["w"], True)),
+    *(("shared", wrong, "give True or False") for wrong in (None, 0, "no", [])),
+]
+
+
+@pytest.mark.parametrize(("option", "wrong", "words"), SEEN)
 def test_what_a_view_sees_is_never_guessed(
     option: str, wrong: Any, words: str, told: doxa.Ledger
 ) -> None:
