@@ -7,12 +7,12 @@ held, then contests. Each change carries the position of the event that caused i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
 
 from doxa.engine import events as ev
 from doxa.engine.belief import NOTHING, Belief, Changes, Record
+from doxa.engine.corroboration import corroborated
 from doxa.engine.graph import (
     ARTEFACT,
     CLAIM,
@@ -25,7 +25,7 @@ from doxa.engine.graph import (
     entity,
 )
 from doxa.engine.rivals import RivalGroup
-from doxa.engine.times import ALL, EMPTY, Intervals, covers, intersect, subtract, union, union_all
+from doxa.engine.times import ALL, EMPTY, Intervals, intersect, subtract, union, union_all
 
 __all__ = ["apply"]
 
@@ -437,7 +437,7 @@ class _Settlement:
         now = self.belief.record_now(claim)
         record = now._replace(contested=self._contested_now(claim, now.held))
         if claim in self.sourced:
-            record = record._replace(corroborated=self._corroborated_now(claim))
+            record = record._replace(corroborated=corroborated(self.belief, claim))
         if claim not in self.belief.records:
             if record == now:
                 return
@@ -477,38 +477,3 @@ class _Settlement:
                 rivals = self._note_rival(claim, held).against(claim)
                 against.append(intersect(counts, rivals))
         return intersect(held, union_all(against))
-
-    def _corroborated_now(self, claim: int) -> Intervals:
-        """Where the live source supports of a claim have two or more distinct origins."""
-        graph = self.graph
-        sourced = [
-            (self.belief.extent_now(entity(SUPPORT, row)), row)
-            for row in graph.supports_of(claim)
-            if graph.s_source[row] != NONE and not graph.s_refutes[row]
-        ]
-        sourced = [(extent, row) for extent, row in sourced if extent]
-        if len(sourced) < 2:
-            return EMPTY
-        bounds = sorted({bound for extent, _ in sourced for bound in extent})
-        found: list[Intervals] = []
-        for low, high in pairwise(bounds):
-            rows = [row for extent, row in sourced if covers(extent, low)]
-            if self._distinct_origins(rows) > 1:
-                found.append((low, high))
-        return union_all(found)
-
-    def _distinct_origins(self, supports: Iterable[int]) -> int:
-        """How many origins supports have, those with an equal content digest counted once."""
-        graph = self.graph
-        parent: dict[tuple[str, int], tuple[str, int]] = {}
-
-        def root(node: tuple[str, int]) -> tuple[str, int]:
-            while parent.setdefault(node, node) != node:
-                node = parent[node]
-            return node
-
-        for row in supports:
-            origin = root(("origin", graph.s_origin[row]))
-            if graph.s_digest[row] != NONE:
-                parent[root(("digest", graph.s_digest[row]))] = origin
-        return len({root(node) for node in list(parent)})

@@ -1,0 +1,406 @@
+"""What has been recorded, as rows: claims, supports, corrections, withdrawals, sources.
+
+Rows are typed columns, one entry an event, in log order. Rows are only ever added, so a reader
+that looks at positions up to *k* alone sees an unchanging picture while later events arrive.
+
+An *entity* is one number for a row of any kind: ``row * 8 + kind``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from doxa.engine import events as ev
+from doxa.engine import times
+
+__all__ = [
+    "ARTEFACT",
+    "CLAIM",
+    "CORRECTION",
+    "KINDS",
+    "NONE",
+    "POLICY",
+    "SOURCE",
+    "SUPPORT",
+    "WITHDRAWAL",
+    "Rows",
+    "entity",
+]
+
+CLAIM, SUPPORT, CORRECTION, WITHDRAWAL, SOURCE, ARTEFACT, POLICY = range(7)
+KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artefact", "policy")
+NONE: Final = -1
+
+
+def entity(kind: int, row: int) -> int:
+    """The number of a row of that kind."""
+    return row * 8 + kind
+
+
+def _column() -> array[int]:
+    return array("q")
+
+
+class Names:
+    """Texts as small numbers, given out in order of arrival."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self.texts: list[str] = []
+
+    def code(self, text: str) -> int:
+        found = self._codes.get(text)
+        if found is None:
+            found = self._codes[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+    def find(self, text: str) -> int:
+        """The code of a text, or NONE where it never occurred."""
+        return self._codes.get(text, NONE)
+
+
+class Rows:
+    """The rows of one log, and what is found by them."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.position = 0
+        self.recorded_at = times.NEG
+        self.commit_last = _column()
+        self.commit_at = _column()
+        self.revisions: dict[int, array[int]] = {}  # workspace → last positions of its commits
+        self.at_position = _column()  # entity by position - 1
+        self.ids: dict[int, dict[str, int]] = {}  # workspace → id → entity
+
+        self.c_id: list[str] = []
+        self.c_pos, self.c_ws = _column(), _column()
+        self.c_subject, self.c_predicate = _column(), _column()
+        self.c_perspective, self.c_kind = _column(), _column()
+        self.c_from, self.c_to = _column(), _column()
+        self.c_object: list[object] = []
+        self.c_carried = _column()  # support row, or NONE
+        self.c_next_key, self.c_next_subject = _column(), _column()
+        self._first_key: dict[int, int] = {}
+        self._first_subject: dict[int, int] = {}
+        self.extra_supports: dict[int, list[int]] = {}
+        self.dependents: dict[int, list[int]] = {}  # claim → supports that rest on it
+        self.corrections_of: dict[int, list[int]] = {}
+        self.replaces: dict[int, list[int]] = {}  # claim → corrections that put it in
+
+        self.s_claim, self.s_pos, self.s_source = _column(), _column(), _column()
+        self.s_from, self.s_to, self.s_observed = _column(), _column(), _column()
+        self.s_origin, self.s_digest = _column(), _column()
+        self.s_refutes = bytearray()
+        self.s_id: dict[int, str] = {}  # of those that are events of their own
+        self.s_because: dict[int, tuple[int, ...]] = {}
+        self.s_next_source = _column()
+
+        self.k_id: list[str] = []
+        self.k_pos, self.k_ws, self.k_target, self.k_by = (
+            _column(), _column(), _column(), _column(),
+        )  # fmt: skip
+        self.k_from, self.k_to, self.k_source = _column(), _column(), _column()
+
+        self.k_unresolved: dict[int, ev.Correction] = {}
+        self.k_candidates: dict[int, list[int]] = {}  # claim → unresolved corrections
+        self.resolvers_of: dict[int, list[int]] = {}  # unresolved correction → what settles it
+        self.k_resolves: dict[int, int] = {}
+        self._dangling: dict[tuple[int, str], list[int]] = {}  # workspace, name → corrections
+        self.bound: list[int] = []  # dangling corrections whose claim came with the last commit
+
+        self.w_id: list[str] = []
+        self.w_pos, self.w_ws, self.w_target = _column(), _column(), _column()
+        self.w_from, self.w_to = _column(), _column()
+        self.withdrawals_of: dict[int, list[int]] = {}  # entity → withdrawal rows
+
+        self.r_ws, self.r_name = _column(), _column()  # sources
+        self._sources: dict[int, int] = {}
+        self.sources_named: dict[int, list[int]] = {}
+        self.r_first_support = _column()
+        self.r_corrections: dict[int, list[int]] = {}
+
+        self.a_id: list[str] = []
+        self.a_pos, self.a_ws = _column(), _column()
+        self._artefacts: dict[int, array[int]] = {}  # workspace → positions
+        self.a_at = _column()  # the valid time of a snapshot; else when it was recorded
+        self.a_summary, self.a_snapshot = bytearray(), bytearray()
+        self.a_facts: list[tuple[int, ...]] = []  # claim rows
+        self.a_supports: list[tuple[int, ...]] = []
+        self.a_sources: list[tuple[int, ...]] = []
+        self.a_citations: list[tuple[int, ...]] = []  # artefact rows
+        self.a_subjects: dict[int, tuple[int, ...]] = {}  # of snapshots bound to named subjects
+
+        self.p_id: list[str] = []
+        self.p_pos, self.p_ws = _column(), _column()
+        self.single_valued: dict[int, dict[int, list[int]]] = {}  # predicate → workspace → rows
+        self.contradictions: dict[int, list[int]] = {}  # claim → policy rows
+        self.p_claims: dict[int, tuple[int, ...]] = {}
+        self.p_predicate: dict[int, int] = {}
+        self.verifications: dict[int, list[int]] = {}  # claim → policy rows
+
+    # -- commits and positions
+
+    def commit_of(self, position: int) -> int:
+        """The last position of the commit that holds ``position``."""
+        i = bisect_right(self.commit_last, position - 1)
+        return self.commit_last[i]
+
+    def recorded_of(self, position: int) -> int:
+        """When the commit that holds ``position`` was recorded."""
+        return self.commit_at[bisect_right(self.commit_last, position - 1)]
+
+    def known(self, recorded_at: int) -> int:
+        """The last position recorded at or before an instant; 0 where there is none."""
+        # while a commit is added, its time is there before its position
+        i = bisect_right(self.commit_at, recorded_at, 0, len(self.commit_last))
+        return self.commit_last[i - 1] if i else 0
+
+    def revision(self, workspace: int, upto: int) -> int:
+        """The last position, up to ``upto``, of the last commit that touched a workspace."""
+        lasts = self.revisions.get(workspace)
+        if not lasts:
+            return 0
+        i = bisect_right(lasts, upto)
+        return lasts[i - 1] if i else 0
+
+    def claims_upto(self, position: int) -> int:
+        """How many claims were recorded up to a position."""
+        return bisect_right(self.c_pos, position)
+
+    def artefacts_upto(self, workspace: int, position: int) -> int:
+        """How many artefacts of a workspace were registered up to a position."""
+        return bisect_right(self._artefacts.get(workspace, ()), position)
+
+    def revision_of(self, workspace: str, upto: int) -> int:
+        """`revision` of a workspace by name; 0 where nothing was ever recorded in it."""
+        code = self.names.find(workspace)
+        return 0 if code == NONE else self.revision(code, upto)
+
+    # -- looking up
+
+    def find(self, workspace: str, id: str) -> int:
+        """The entity of an id in a workspace, or NONE."""
+        ws = self.names.find(workspace)
+        known = self.ids.get(ws)
+        if known is None:
+            return NONE
+        found = known.get(id)
+        if found is not None:
+            return found
+        if id.endswith(ev.CARRIED):
+            found = known.get(id[: -len(ev.CARRIED)], NONE)
+            if found != NONE and found & 7 == CLAIM:
+                carried = self.c_carried[found >> 3]
+                return NONE if carried == NONE else entity(SUPPORT, carried)
+        return NONE
+
+    def find_source(self, workspace: str, name: str) -> int:
+        """The row of a source in a workspace, or NONE."""
+        ws, code = self.names.find(workspace), self.names.find(name)
+        return NONE if NONE in (ws, code) else self._sources.get(ws << 32 | code, NONE)
+
+    def position_of(self, number: int) -> int:
+        """The log position of an entity (a carried support's is its claim's; a source's is 0)."""
+        kind, row = number & 7, number >> 3
+        columns = {
+            CLAIM: self.c_pos, SUPPORT: self.s_pos, CORRECTION: self.k_pos,
+            WITHDRAWAL: self.w_pos, ARTEFACT: self.a_pos, POLICY: self.p_pos,
+        }  # fmt: skip
+        return columns[kind][row] if kind != SOURCE else 0
+
+    def id_of(self, number: int) -> str:
+        """The id that an entity is known by."""
+        kind, row = number & 7, number >> 3
+        if kind == CLAIM:
+            return self.c_id[row]
+        if kind == SUPPORT:
+            own = self.s_id.get(row)
+            return own if own is not None else self.c_id[self.s_claim[row]] + ev.CARRIED
+        if kind == CORRECTION:
+            return self.k_id[row]
+        if kind == WITHDRAWAL:
+            return self.w_id[row]
+        if kind == SOURCE:
+            return self.names.texts[self.r_name[row]]
+        return self.a_id[row] if kind == ARTEFACT else self.p_id[row]
+
+    def workspace_of(self, number: int) -> int:
+        """The code of the workspace that an entity lives in."""
+        kind, row = number & 7, number >> 3
+        if kind == SUPPORT:
+            return self.c_ws[self.s_claim[row]]
+        columns = {
+            CLAIM: self.c_ws, CORRECTION: self.k_ws, WITHDRAWAL: self.w_ws,
+            SOURCE: self.r_ws, ARTEFACT: self.a_ws, POLICY: self.p_ws,
+        }  # fmt: skip
+        return columns[kind][row]
+
+    def supports_of(self, claim: int) -> Iterator[int]:
+        """The support rows of a claim, of both stances, in log order."""
+        carried = self.c_carried[claim]
+        if carried != NONE:
+            yield carried
+        yield from self.extra_supports.get(claim, ())
+
+    def claims_about(self, subject: int, predicate: int | None) -> Iterator[int]:
+        """The claim rows about a subject (and predicate), newest first."""
+        if predicate is None:
+            row, following = self._first_subject.get(subject, NONE), self.c_next_subject
+        else:
+            row, following = (
+                self._first_key.get(subject << 32 | predicate, NONE),
+                self.c_next_key,
+            )
+        while row != NONE:
+            yield row
+            row = following[row]
+
+    def supports_from(self, source: int) -> Iterator[int]:
+        """The support rows that name a source, newest first."""
+        row = self.r_first_support[source]
+        while row != NONE:
+            yield row
+            row = self.s_next_source[row]
+
+    def base(self, number: int) -> times.Intervals:
+        """The interval or portion that an entity was recorded with."""
+        kind, row = number & 7, number >> 3
+        if kind == CLAIM:
+            return (self.c_from[row], self.c_to[row])
+        if kind == SUPPORT:
+            return (self.s_from[row], self.s_to[row])
+        if kind == CORRECTION:
+            portion = (self.k_from[row], self.k_to[row])
+            return portion if portion[0] < portion[1] else times.EMPTY
+        if kind == WITHDRAWAL:
+            return (self.w_from[row], self.w_to[row])
+        return times.ALL
+
+    # -- adding rows
+
+    def add_row(self, position: int, recorded_at: int, ws: int, event: ev.Event) -> int:
+        """The entity of a new event, whose edges are still to be added."""
+        if isinstance(event, ev.Claim):
+            return entity(CLAIM, self._add_claim(position, ws, event))
+        if isinstance(event, ev.Support):
+            row = self._add_support(position, ws, event.source)
+            self.s_id[row] = event.id
+            self.s_from.append(event.valid_from)
+            self.s_to.append(event.valid_to)
+            self.s_refutes.append(event.stance == "refutes")
+            return entity(SUPPORT, row)
+        if isinstance(event, ev.Correction):
+            row = len(self.k_id)
+            self.k_id.append(event.id)
+            self.k_pos.append(position)
+            self.k_ws.append(ws)
+            start, end = event.valid
+            self.k_from.append(start)
+            self.k_to.append(end)
+            if event.unresolved is not None:
+                self.k_unresolved[row] = event
+            named = event.source
+            self.k_source.append(NONE if named is None else self.source(ws, named.id))
+            self.k_target.append(NONE)
+            self.k_by.append(NONE)
+            return entity(CORRECTION, len(self.k_id) - 1)
+        if isinstance(event, ev.Withdrawal):
+            self.w_id.append(event.id)
+            self.w_pos.append(position)
+            self.w_ws.append(ws)
+            self.w_from.append(event.valid_from)
+            self.w_to.append(event.valid_to)
+            self.w_target.append(NONE)
+            return entity(WITHDRAWAL, len(self.w_id) - 1)
+        if isinstance(event, ev.Citation | ev.Summary):
+            at = recorded_at if event.valid_at is None else event.valid_at
+            return entity(ARTEFACT, self._add_artefact(position, at, ws, event))
+        assert isinstance(event, ev.Policy), event
+        self.p_id.append(event.id)
+        self.p_pos.append(position)
+        self.p_ws.append(ws)
+        return entity(POLICY, len(self.p_id) - 1)
+
+    def _add_artefact(
+        self, position: int, at: int, ws: int, event: ev.Citation | ev.Summary
+    ) -> int:
+        row = len(self.a_id)
+        self.a_id.append(event.id)
+        self.a_pos.append(position)
+        self._artefacts.setdefault(ws, _column()).append(position)
+        self.a_ws.append(ws)
+        self.a_at.append(at)
+        self.a_summary.append(event.TYPE == "summary")
+        self.a_snapshot.append(event.binding == "snapshot")
+        for column in (self.a_facts, self.a_supports, self.a_citations):
+            column.append(())
+        self.a_sources.append(tuple(self.source(ws, name) for name in event.sources))
+        if event.subjects is not None:
+            self.a_subjects[row] = tuple(self.names.code(name) for name in event.subjects)
+        return row
+
+    def _add_claim(self, position: int, ws: int, event: ev.Claim) -> int:
+        code, row = self.names.code, len(self.c_id)
+        subject, predicate = code(event.subject), code(event.predicate)
+        self.c_id.append(event.id)
+        self.c_ws.append(ws)
+        self.c_subject.append(subject)
+        self.c_predicate.append(predicate)
+        self.c_perspective.append(code(event.perspective))
+        self.c_kind.append(code(event.kind))
+        self.c_from.append(event.valid_from)
+        self.c_to.append(event.valid_to)
+        self.c_object.append(event.object)
+        key = subject << 32 | predicate
+        self.c_next_key.append(self._first_key.get(key, NONE))
+        self.c_next_subject.append(self._first_subject.get(subject, NONE))
+        if event.source is not None or event.because:
+            support = self._add_support(position, ws, event.source)
+            self.s_from.append(times.NEG)
+            self.s_to.append(times.POS)
+            self.s_refutes.append(0)
+            self.s_claim[support] = row
+            self.c_carried.append(support)
+        else:
+            self.c_carried.append(NONE)
+        self.c_pos.append(position)
+        self._first_key[key] = row
+        self._first_subject[subject] = row
+        return row
+
+    def _add_support(self, position: int, ws: int, named: ev.SourceRef | None) -> int:
+        row, code = len(self.s_pos), self.names.code
+        self.s_pos.append(position)
+        self.s_claim.append(NONE)
+        if named is None:
+            self.s_source.append(NONE)
+            self.s_origin.append(NONE)
+            self.s_digest.append(NONE)
+            self.s_observed.append(times.NEG)
+            self.s_next_source.append(NONE)
+            return row
+        source = self.source(ws, named.id)
+        self.s_source.append(source)
+        self.s_origin.append(code(named.id if named.origin is None else named.origin))
+        self.s_digest.append(NONE if named.digest is None else code(named.digest))
+        self.s_observed.append(times.NEG if named.observed_at is None else named.observed_at)
+        self.s_next_source.append(self.r_first_support[source])
+        self.r_first_support[source] = row
+        return row
+
+    def source(self, ws: int, name: str) -> int:
+        """The row of a source, made where it is new."""
+        code = self.names.code(name)
+        key = ws << 32 | code
+        row = self._sources.get(key)
+        if row is None:
+            row = self._sources[key] = len(self.r_name)
+            self.r_ws.append(ws)
+            self.r_name.append(code)
+            self.r_first_support.append(NONE)
+            self.sources_named.setdefault(code, []).append(row)
+        return row
