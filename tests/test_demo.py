@@ -10,9 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 import doxa
 from doxa.adapters import demo
+from doxa.adapters.cli.app import app
 from doxa.adapters.plane import plane
 from doxa.adapters.ticks import ticks
 from doxa.engine import times
@@ -226,3 +228,31 @@ def test_an_axis_has_a_handful_of_ticks_in_order(ends: tuple[str, str]) -> None:
 def test_the_same_ledger_gives_the_same_picture(public: Ledger) -> None:
     first, second = (plane(public, "Kazakhstan", "capital") for _ in range(2))
     assert first == second
+
+
+def test_the_command_draws_the_same_picture(tmp_path: Path) -> None:
+    kept = str(tmp_path / "kept")
+    shown(Path(kept))
+    points = [f"--point={valid_at},{known_at}" for valid_at, known_at in demo.ASKED]
+    drawn = CliRunner().invoke(app, ["plane", kept, *demo.CENTOS, *points])
+    assert (drawn.exit_code, drawn.stdout.rstrip()) == (0, demo.picture().rstrip())
+    out = tmp_path / "picture.svg"
+    CliRunner().invoke(app, ["plane", kept, *demo.CENTOS, *points, f"--out={out}"])
+    assert out.read_text("utf-8") == demo.picture()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["nobody", "knows"], 1, "nothing was ever claimed"),
+        ([*demo.CENTOS, "--point", "2024-06-01"], 2, "is not a pair"),
+        ([*demo.CENTOS, "--point", "2024-06-01,soon"], 2, "known_at is 'soon'"),
+    ],
+)
+def test_the_command_says_what_can_not_be_drawn(
+    tmp_path: Path, arguments: list[str], code: int, says: str
+) -> None:
+    shown(tmp_path / "kept")
+    asked = CliRunner().invoke(app, ["plane", str(tmp_path / "kept"), *arguments])
+    assert asked.exit_code == code
+    assert says in asked.stderr
