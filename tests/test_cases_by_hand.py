@@ -6,6 +6,8 @@ import json
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ import doxa
 from doxa.adapters.exchange import export_events, exported
 from tests import children
 from tests.cases_names import cases, names, prepared, shows
+from tests.support import ROOT
 
 CASES = cases()
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -321,3 +324,12 @@ def test_a_log_whose_end_was_cut_off_does_not_verify(tmp_path: Path) -> None:
             ledger.view(valid_at="2024-06-01")
         with pytest.raises(doxa.DamageError):
             ledger.claim("x", "p", 1, source="s")
+    told = subprocess.run(
+        [sys.executable, "-m", "doxa", "verify", str(path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert told.returncode == 4, told.stderr
+    assert head.chain in told.stdout + told.stderr
