@@ -148,7 +148,7 @@ def test_what_is_no_file_is_refused_by_name(ledger: Ledger, tmp_path: Path) -> N
     with pytest.raises(doxa.CallerError, match="folder"):
         ledger.import_events(tmp_path)
     with pytest.raises(doxa.CallerError, match="one line"):
-        ledger.import_events(claim("a"))  # type: ignore[arg-type]
+        ledger.import_events(claim("a"))
     with pytest.raises(doxa.CallerError, match="one line"):
         ledger.import_events(b"{}")  # type: ignore[arg-type]
 
@@ -480,7 +480,8 @@ def test_progress_is_told_in_bytes_of_the_file_or_in_lines(ledger: Ledger, tmp_p
     ledger.import_events(
         iter([line("b", T2)]), progress=lambda done, total: told.append((done, total))
     )
-    assert told[-1] == (1, None)
+    last: tuple[int, int | None] = told[-1]
+    assert last == (1, None)
 
 
 # ---------------------------------------------------------------- strict

@@ -82,6 +82,19 @@ def test_a_withdrawal_says_who_asked_and_whether_the_whole_source_goes(ledger: L
     assert second["asked_by"] == {"id": "ada", "locator": "p. 1"}
 
 
+def test_an_unresolved_correction_leaves_out_what_it_was_given_without(ledger: Ledger) -> None:
+    unresolved = {"event": "correction", "id": "k", "unresolved": "Z", "recorded_at": T1}
+    assert one(ledger, unresolved) == (
+        '{"event":"correction","id":"k","workspace":"","unresolved":"Z",'
+        '"recorded_at":"2024-01-02T00:00:00Z"}'
+    )
+    more = {"id": "k2", "candidates": ["a", "b"], "valid_from": None, "valid_to": "2024-07-01"}
+    ledger.import_events([claim("a", T2), claim("b", T2)])
+    fields = json.loads(one(ledger, unresolved | more | {"recorded_at": "2024-01-05"}))
+    assert fields["candidates"] == ["a", "b"]
+    assert (fields["valid_from"], fields["valid_to"]) == (None, "2024-07-01T00:00:00Z")
+
+
 @pytest.mark.parametrize("subjects", [None, ["x"]])
 def test_a_snapshot_keeps_its_selection_and_instant(
     ledger: Ledger, subjects: list[str] | None
@@ -230,7 +243,7 @@ def event(draw: st.DrawFn, number: int, names: dict[str, list[tuple[str, str]]])
         return st.sampled_from(ids or ["nobody"])
 
     def refs(what: str, least: int = 0) -> st.SearchStrategy[list[Any]]:
-        shared = [{"workspace": "", "id": id} for place, id in names[what] if place == ""]
+        shared: list[Any] = [{"workspace": "", "id": id} for place, id in names[what] if place == ""]
         return st.lists(
             own(what) | st.sampled_from(shared or ["nobody"]), min_size=least, max_size=3
         )
@@ -253,7 +266,13 @@ def event(draw: st.DrawFn, number: int, names: dict[str, list[tuple[str, str]]])
         fields |= {"claim": draw(own("claim")), **draw(intervals())}
         fields["stance"] = draw(st.sampled_from(["supports", "refutes"]))
     elif kind == "correction":
-        fields |= {"corrects": draw(own("claim")), **draw(intervals())}
+        fields |= draw(intervals())
+        if draw(st.integers(0, 3)):
+            fields["corrects"] = draw(own("claim"))
+            fields["resolves"] = draw(st.none() | own("correction"))
+        else:
+            fields["unresolved"] = draw(LABEL)
+            fields["candidates"] = draw(st.lists(own("claim"), max_size=2, unique=True))
         fields |= {"by": draw(st.none() | own("claim")), "reason": draw(st.none() | TEXT)}
         fields["source"] = draw(SOURCE) if draw(st.booleans()) else "s"
     elif kind == "withdrawal":

@@ -101,8 +101,11 @@ def form(event: ev.Event, recorded_at: int | None = None) -> dict[str, Any]:
     elif isinstance(event, ev.Support):
         fields |= {"claim": event.claim, **_basis(event), "stance": event.stance}
     elif isinstance(event, ev.Correction):
-        fields["corrects"] = event.corrects
+        _put(fields, "corrects", event.corrects)
+        _put(fields, "unresolved", event.unresolved)
+        _put(fields, "candidates", list(event.candidates) or None)
         _put(fields, "by", event.by)
+        _put(fields, "resolves", event.resolves)
         _put(late, "source", _source(event.source))
         _put(late, "reason", event.reason)
     elif isinstance(event, ev.Withdrawal):
@@ -115,8 +118,11 @@ def form(event: ev.Event, recorded_at: int | None = None) -> dict[str, Any]:
         _put(fields, "verified", event.verified)
         _put(late, "reason", event.reason)
     if isinstance(event, ev.Claim | ev.Support | ev.Correction | ev.Withdrawal):
-        fields["valid_from"] = _bound(event.valid[0])
-        fields["valid_to"] = _bound(event.valid[1])
+        # what an unresolved correction leaves out takes its default when it is resolved
+        if event.valid_from is not None:
+            fields["valid_from"] = _bound(event.valid_from)
+        if event.valid_to is not None:
+            fields["valid_to"] = _bound(event.valid_to)
     if recorded_at is not None:
         fields["recorded_at"] = times.iso(recorded_at)
     fields |= late
