@@ -312,3 +312,14 @@ def test_what_is_no_file_is_refused(kept: Path, tmp_path: Path) -> None:
             with pytest.raises(doxa.CallerError, match=r"folder|no file"):
                 ledger.import_events(path)
         assert ledger.revision == 5
+
+
+@pytest.mark.parametrize("wrong", [None, 5, ["w"], {"w": 1}])
+def test_a_correction_of_an_unusable_workspace_is_set_aside_alone(
+    wrong: Any, ledger: doxa.Ledger
+) -> None:
+    event = {"event": "claim", "id": "a", "subject": "x", "predicate": "p", "object": 1}
+    bad = {"event": "correction", "id": "k", "corrects": "a", "by": "b", "workspace": wrong}
+    report = ledger.import_events([event, bad, {**event, "id": "c"}])
+    assert [item.line for item in report.set_aside] == [2]
+    assert ledger.revision == report.events == 2

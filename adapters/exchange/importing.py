@@ -250,7 +250,9 @@ class _Import:
         """Notes which claim falls with a correction that can't be read. Where its time can't be
         read either, it belongs to the commit around it."""
         by, workspace = fields.get("by"), fields.get("workspace", self.workspace or "")
-        if fields.get("event") != "correction" or not isinstance(by, str):
+        if fields.get("event") != "correction":
+            return
+        if not isinstance(by, str) or not isinstance(workspace, str):
             return
         try:
             at = self._recorded_at(fields.get("recorded_at"))
