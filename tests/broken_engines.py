@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from doxa.engine import belief as belief_module
-from doxa.engine import decide, events, registry, settle, times
+from doxa.engine import corroboration, decide, events, registry, settle, times
 from doxa.engine.belief import Belief, Record, Standing
 from doxa.engine.decide import judge
 from doxa.engine.graph import CORRECTION, NONE, POLICY, SUPPORT, WITHDRAWAL, Graph, entity
@@ -42,7 +42,7 @@ def ends_are_inclusive() -> Iterator[None]:
         return times.covers(these, at) or times.covers(these, at - 1)
 
     with ExitStack() as stack:
-        for module in (belief_module, registry, settle):
+        for module in (belief_module, registry, corroboration):
             stack.enter_context(patch.object(module, "covers", covers))
         yield
 
@@ -127,7 +127,7 @@ def corrections_outlive_their_source() -> Iterator[None]:
 
         return add_row
 
-    with instead(Graph, "_add_row", make):
+    with instead(Graph, "add_row", make):
         yield
 
 
@@ -236,7 +236,7 @@ def refutations_count_as_supports() -> Iterator[None]:
 
         return add_row
 
-    with instead(Graph, "_add_row", make):
+    with instead(Graph, "add_row", make):
         yield
 
 
@@ -282,16 +282,16 @@ def true_is_one() -> Iterator[None]:
 
 @broken
 def one_digest_corroborates_itself() -> Iterator[None]:
-    def distinct(self: Any, supports: Iterable[int]) -> int:
-        return len({self.graph.s_origin[row] for row in supports})
+    def distinct(graph: Graph, supports: Iterable[int]) -> int:
+        return len({graph.s_origin[row] for row in supports})
 
-    with patch.object(Settlement, "_distinct_origins", distinct):
+    with patch.object(corroboration, "_distinct_origins", distinct):
         yield
 
 
 @broken
 def corroboration_counts_supports() -> Iterator[None]:
-    with patch.object(Settlement, "_distinct_origins", lambda self, supports: len(list(supports))):
+    with patch.object(corroboration, "_distinct_origins", lambda graph, rows: len(list(rows))):
         yield
 
 
@@ -398,7 +398,7 @@ def the_first_event_is_blamed() -> Iterator[None]:
 
 @broken
 def rings_are_accepted() -> Iterator[None]:
-    with patch.object(Judge, "_ringless", lambda self, overlay, index: None):
+    with patch.object(Judge, "_ringless", lambda self, *ring: None):
         yield
 
 
