@@ -49,6 +49,8 @@ def _text(value: str) -> str:
 
 
 def _label(value: str) -> str:
+    if value.isascii() and value.isprintable() and len(value) <= LABEL_LIMIT:
+        return value
     _text(value)
     if found := _BAD_LABEL.search(value):
         refuse(

@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
 from doxa.engine import codec, times
@@ -26,11 +27,12 @@ from doxa.engine.errors import (
     ConflictError,
     DamageError,
     DoxaError,
-    InvalidEvent,
     UnknownTarget,
 )
+from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Head, NewEvent, Row
 from doxa.engine.registry import Registry
+from doxa.engine.salvage import leave_out
 from doxa.engine.settle import apply
 from doxa.engine.store import LogStore
 from doxa.engine.transaction import Transaction
@@ -252,7 +254,7 @@ class Stream:
             if not request.salvage:
                 raise problems[min(problems)]
             refused.update(problems)
-            _leave_out(events, refused, request.events)
+            leave_out(events, refused, request.events, partial(_known, fold.belief.graph))
         repeated = len(judged.repeated)
         if not new:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
@@ -285,26 +287,8 @@ def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[N
     return encoded
 
 
-def _leave_out(
-    events: dict[int, ev.Event], refused: dict[int, DoxaError], all_events: Sequence[ev.Event]
-) -> None:
-    """Removes the refused events, and each claim that a refused correction was to put in place."""
-    falling: dict[ev.Ref, tuple[ev.Correction, DoxaError]] = {}
-    for index, error in refused.items():
-        events.pop(index, None)
-        event = all_events[index]
-        if isinstance(event, ev.Correction) and event.by is not None:
-            falling[event.key(event.by)] = event, error
-    if not falling:
-        return
-    for index, event in list(events.items()):
-        found = falling.get(ev.Ref(event.workspace, event.id))
-        if found is not None and isinstance(event, ev.Claim):
-            del events[index]
-            refused[index] = InvalidEvent(
-                f"claim {event.id!r} goes with the correction {found[0].id!r}, which can't be "
-                f"accepted: {found[1]}"
-            )
+def _known(graph: Graph, ref: ev.Ref) -> bool:
+    return graph.find(*ref) != NONE
 
 
 def _restamped(stated_at: int, events: dict[int, ev.Event]) -> dict[int, ev.Event]:

@@ -47,9 +47,10 @@ class SetAside:
     def __str__(self) -> str:
         return f"{self.file + ' ' if self.file else ''}line {self.line}: {self.reason}"
 
-    def same_line(self, other: SetAside) -> bool:
-        """Whether both are the same line of the same file, with the same text."""
-        return (self.file, self.line, self.text) == (other.file, other.line, other.text)
+    @property
+    def line_key(self) -> tuple[str, int, str]:
+        """What is equal for the same line of the same file, with the same text."""
+        return (self.file, self.line, self.text)
 
 
 def identify(text: str, workspace: str | None = None) -> tuple[str, str | None]:
@@ -98,6 +99,7 @@ class Register:
     def _index(self) -> None:
         self._by_id: dict[tuple[str, str], list[SetAside]] = {}
         self._by_line: dict[tuple[str, int], list[SetAside]] = {}
+        self._there = {kept.line_key for kept in self._lines}
         for kept in self._lines:
             # where the id was taken, what has that id now is another event
             if kept.id is not None and kept.code != DuplicateId.code:
@@ -127,7 +129,7 @@ class Register:
 
     def add(self, lines: Iterable[SetAside]) -> None:
         """Keeps lines, durably; the same line of the same file is not kept twice."""
-        fresh = [line for line in lines if not self._known(line)]
+        fresh = [line for line in lines if line.line_key not in self._there]
         if not fresh:
             return
         if self._file is not None:
@@ -138,26 +140,18 @@ class Register:
         self._lines += fresh
         self._index()
 
-    def _known(self, line: SetAside) -> bool:
-        here = self._by_line.get((line.file, line.line), ()) if line.file else self._lines
-        return any(kept.same_line(line) for kept in here)
-
     def remove(self, lines: Iterable[SetAside]) -> None:
         """Takes out lines that went in."""
-        gone = list(lines)
+        gone = {line.line_key for line in lines}
         if not gone:
             return
         if self._file is None:
-            self._lines = [k for k in self._lines if not any(k.same_line(g) for g in gone)]
+            self._lines = [kept for kept in self._lines if kept.line_key not in gone]
             self._index()
             return
         with _locked(self._file):
-            known = {(g.file, g.line, g.text) for g in gone}
-            kept = [
-                line
-                for line in _parsed(self._file.read_bytes())
-                if (line.file, line.line, line.text) not in known
-            ]
+            there = _parsed(self._file.read_bytes())
+            kept = [line for line in there if line.line_key not in gone]
             _replace(self._file, "".join(map(_written, kept)))
         self._load()
 
