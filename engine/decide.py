@@ -7,10 +7,9 @@ other, except that a withdrawal must come after a withdrawal that it takes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import heapify, heappop, heappush
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -26,29 +25,20 @@ from doxa.engine.errors import (
 from doxa.engine.graph import (
     ARTEFACT,
     CLAIM,
-    CORRECTION,
     KINDS,
     NONE,
-    SOURCE,
-    WITHDRAWAL,
-    entity,
 )
+from doxa.engine.overlay import Meaning, Overlay
 from doxa.engine.times import (
     ALL,
-    EMPTY,
     Intervals,
     intersect,
     shown,
-    subtract,
-    union,
-    union_all,
 )
 
 __all__ = ["Judged", "expect", "judge"]
 
 Stored = Callable[[int], ev.Event]
-# What an id means: ("log", entity) or ("commit", index of the event).
-Meaning = tuple[str, int]
 
 
 @dataclass
@@ -100,7 +90,7 @@ class _Judge:
         sourced = [i for i in self.fresh if _names_source(self.events[i])]
         replacing = [i for i in self.fresh if _replaces(self.events[i])]
         if not self.result.problems and (sourced or replacing):
-            overlay = _Overlay(self)
+            overlay = Overlay(self.belief, self.events, self.fresh, self._meaning)
             for index in sourced:
                 self._attempt(index, partial(self._sourced, overlay, index))
             if replacing and (circling := overlay.circling(replacing)):
@@ -314,7 +304,7 @@ class _Judge:
 
     # -- sources with nothing left
 
-    def _sourced(self, overlay: _Overlay, index: int) -> None:
+    def _sourced(self, overlay: Overlay, index: int) -> None:
         event = self.events[index]
         assert isinstance(event, ev.Claim | ev.Support | ev.Correction), event
         assert event.source is not None, event
@@ -328,7 +318,7 @@ class _Judge:
 
     # -- rings of corrections
 
-    def _ringless(self, overlay: _Overlay, circling: Set[Meaning], index: int) -> None:
+    def _ringless(self, overlay: Overlay, circling: Set[Meaning], index: int) -> None:
         event = self.events[index]
         assert isinstance(event, ev.Correction), event
         assert event.by is not None, event
@@ -352,202 +342,3 @@ def _names_source(event: ev.Event) -> bool:
 
 def _replaces(event: ev.Event) -> bool:
     return isinstance(event, ev.Correction) and None not in (event.by, event.corrects)
-
-
-class _Overlay:
-    """Extents as they will be once the commit is in: what its withdrawals change at the head."""
-
-    def __init__(self, judged: _Judge) -> None:
-        self.judged, self.belief, self.graph = judged, judged.belief, judged.graph
-        self.taken: dict[Meaning, list[int]] = {}  # target → indexes of new withdrawals
-        self.sources_taken: dict[ev.Ref, list[int]] = {}
-        self.resolving: dict[Meaning, list[int]] = {}  # unresolved → new corrections that settle it
-        self.corrections: dict[Meaning, list[int]] = {}  # claim → indexes of new corrections
-        self.extents: dict[Meaning, Intervals] = {}
-        for index in judged.fresh:
-            event = judged.events[index]
-            if isinstance(event, ev.Correction):
-                if event.resolves is not None:
-                    settled = judged._meaning(event, event.resolves, "resolves")
-                    self.resolving.setdefault(settled, []).append(index)
-                if event.corrects is None:
-                    continue
-                claim = judged._meaning(event, event.corrects, "corrects")
-                self.corrections.setdefault(claim, []).append(index)
-            elif isinstance(event, ev.Withdrawal) and event.target is not None:
-                self.taken.setdefault(self._target(event), []).append(index)
-            elif isinstance(event, ev.Withdrawal):
-                assert event.source is not None
-                key = ev.Ref(event.workspace, event.source)
-                self.sources_taken.setdefault(key, []).append(index)
-        self._settle()
-
-    def _target(self, event: ev.Withdrawal) -> Meaning:
-        assert event.target is not None
-        where, number = self.judged._meaning(event, event.target, "target")
-        if where == "commit" and event.target.endswith(ev.CARRIED):
-            return "carried", number
-        return where, number
-
-    def _settle(self) -> None:
-        """The extents of all withdrawals that this commit makes or reaches, newest first."""
-        graph = self.graph
-        heap = [
-            (-graph.position - 1 - index, ("commit", index))
-            for index in self.judged.fresh
-            if isinstance(self.judged.events[index], ev.Withdrawal)
-        ]
-        heapify(heap)
-        seen: set[Meaning] = set()
-        while heap:
-            _, meaning = heappop(heap)
-            if meaning in seen:
-                continue
-            seen.add(meaning)
-            where, number = meaning
-            if where == "commit":
-                event = self.judged.events[number]
-                assert isinstance(event, ev.Withdrawal)
-                target = None if event.target is None else self._target(event)
-                base = event.valid
-            else:
-                target = "log", graph.w_target[number >> 3]
-                base = graph.base(number)
-            self.extents[meaning] = subtract(base, self._taken_back(meaning))
-            if target is not None and target[0] == "log" and target[1] & 7 == WITHDRAWAL:
-                heappush(heap, (-graph.w_pos[target[1] >> 3], target))
-
-    def _withdrawal(self, row: int) -> Intervals:
-        number = entity(WITHDRAWAL, row)
-        found = self.extents.get(("log", number))
-        return self.belief.extent_now(number) if found is None else found
-
-    def _taken_back(self, meaning: Meaning) -> Intervals:
-        old = self.graph.withdrawals_of.get(meaning[1], ()) if meaning[0] == "log" else ()
-        return union_all(
-            [
-                *(self._withdrawal(row) for row in old),
-                *(self.extents["commit", index] for index in self.taken.get(meaning, ())),
-            ]
-        )
-
-    def source(self, workspace: str, name: str) -> Intervals:
-        """Where a source will count, for an event of that workspace."""
-        left = ALL
-        for place in {workspace, ""}:
-            key = ev.Ref(place, name)
-            row = self.graph.find_source(place, name)
-            old = () if row == NONE else self.graph.withdrawals_of.get(entity(SOURCE, row), ())
-            gone = [
-                *(self._withdrawal(w) for w in old),
-                *(self.extents["commit", i] for i in self.sources_taken.get(key, ())),
-            ]
-            left = subtract(left, union_all(gone))
-        return left
-
-    def correction(self, index: int) -> Intervals:
-        """Where a correction of this commit will count."""
-        event = self.judged.events[index]
-        assert isinstance(event, ev.Correction)
-        extent = subtract(event.valid, self._taken_back(("commit", index)))
-        if event.source is not None:
-            extent = intersect(extent, self.source(event.workspace, event.source.id))
-        return extent
-
-    def _old_correction(self, row: int) -> Intervals:
-        number = entity(CORRECTION, row)
-        settled_by = self.resolving.get(("log", number), ())
-        if not self.extents and not settled_by:
-            return self.belief.extent_now(number)
-        extent = subtract(self.graph.base(number), self._taken_back(("log", number)))
-        for resolver in self.graph.resolvers_of.get(row, ()):
-            extent = subtract(extent, self._old_correction(resolver))
-        for index in settled_by:
-            extent = subtract(extent, self.correction(index))
-        source = self.graph.k_source[row]
-        if source != NONE:
-            texts = self.graph.names.texts
-            workspace = texts[self.graph.k_ws[row]]
-            extent = intersect(extent, self.source(workspace, texts[self.graph.r_name[source]]))
-        return extent
-
-    def _ways(self, claim: Meaning) -> Iterator[tuple[Meaning, str, Meaning]]:
-        """The claims that replace a claim, each with its id and the correction that says so."""
-        graph = self.graph
-        if claim[0] == "log":
-            for row in graph.corrections_of.get(claim[1] >> 3, ()):
-                by = graph.k_by[row]
-                if by != NONE:
-                    yield ("log", entity(CLAIM, by)), graph.c_id[by], ("log", row)
-        for index in self.corrections.get(claim, ()):
-            event = self.judged.events[index]
-            assert isinstance(event, ev.Correction)
-            if event.by is not None:
-                by_meaning = self.judged._meaning(event, event.by, "by")
-                yield by_meaning, event.by, ("commit", index)
-
-    def circling(self, replacing: Iterable[int]) -> set[Meaning]:
-        """The claims, of those that the given new corrections lead to, from which the way goes on
-        without end, whatever the portions: only there can a ring run. O(what is reached)."""
-        ends: list[tuple[Meaning, Meaning]] = []
-        for index in replacing:
-            event = self.judged.events[index]
-            assert isinstance(event, ev.Correction), event
-            ends.append(
-                (
-                    self.judged._meaning(event, event.corrects or "", "corrects"),
-                    self.judged._meaning(event, event.by or "", "by"),
-                )
-            )
-        put_in = {by for _, by in ends}
-        replaces = self.graph.replaces
-        onward: dict[Meaning, set[Meaning]] = {}
-        leading: dict[Meaning, list[Meaning]] = {}
-        open_ends = [
-            by
-            for goal, by in ends
-            if goal in put_in or (goal[0] == "log" and replaces.get(goal[1] >> 3))
-        ]
-        while open_ends:
-            claim = open_ends.pop()
-            if claim in onward:
-                continue
-            onward[claim] = {following for following, _, _ in self._ways(claim)}
-            for following in onward[claim]:
-                leading.setdefault(following, []).append(claim)
-                open_ends.append(following)
-        ended = [claim for claim, following in onward.items() if not following]
-        while ended:
-            claim = ended.pop()
-            del onward[claim]
-            for before in leading.get(claim, ()):
-                onward[before].discard(claim)
-                if not onward[before]:
-                    ended.append(before)
-        return set(onward)
-
-    def path(self, start: Meaning, goal: Meaning, where: Intervals) -> list[str] | None:
-        """Ids from ``start`` to ``goal`` along corrections that share an instant of ``where``."""
-        name = self._id(start)
-        visited: dict[Meaning, Intervals] = {start: where}
-        stack: list[tuple[Meaning, Intervals, tuple[str, ...]]] = [(start, where, (name,))]
-        while stack:
-            claim, here, path = stack.pop()
-            for onward, id, (place, number) in self._ways(claim):
-                extent = (
-                    self.correction(number) if place == "commit" else self._old_correction(number)
-                )
-                shared = intersect(here, extent)
-                if not shared:
-                    continue
-                if onward == goal:
-                    return [*path, id]
-                fresh = subtract(shared, visited.get(onward, EMPTY))
-                if fresh:
-                    visited[onward] = union(visited.get(onward, EMPTY), fresh)
-                    stack.append((onward, fresh, (*path[-8:], id)))
-        return None
-
-    def _id(self, claim: Meaning) -> str:
-        where, number = claim
-        return self.judged.events[number].id if where == "commit" else self.graph.id_of(number)
