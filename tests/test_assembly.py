@@ -20,16 +20,18 @@ WHEN = "2024-06-01"
 
 def put(ledger: Ledger, id: str = "c1", subject: str = "ada", **fields: Any) -> str:
     """A claim that is held from 2024-03-01 on, last observed the day after."""
-    fields = {
+    defaults: dict[str, Any] = {
         "source": doxa.Source("register", observed_at="2024-03-02"),
         "valid_from": "2024-03-01",
-    } | fields
+    }
+    fields = defaults | fields
     return ledger.claim(subject, "lives_in", "London", id=id, **fields)
 
 
 def assemble(ledger: Ledger, *candidates: object, **arguments: Any) -> Block:
     view = arguments.pop("view", None) or ledger.view(valid_at=WHEN)
-    arguments = {"budget": 10_000} | arguments
+    defaults: dict[str, Any] = {"budget": 10_000}
+    arguments = defaults | arguments
     return ledger.assemble("q", view=view, candidates=list(candidates), **arguments)  # type: ignore[arg-type]
 
 

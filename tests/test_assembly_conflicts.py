@@ -31,9 +31,8 @@ def put(ledger: Ledger, id: str, subject: str, object: Any, **fields: Any) -> No
 
 def assemble(ledger: Ledger, *candidates: dict[str, Any], **arguments: Any) -> Block:
     view = arguments.pop("view", None) or ledger.view(valid_at=WHEN)
-    return ledger.assemble(
-        "q", view=view, candidates=candidates, **({"budget": 10_000} | arguments)
-    )
+    defaults: dict[str, Any] = {"budget": 10_000}
+    return ledger.assemble("q", view=view, candidates=candidates, **defaults | arguments)
 
 
 def text(id: str, *facts: str, **fields: Any) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def build(chance: random.Random, size: int) -> World:
     ledger.policy(single_valued=PREDICATES[0])
     for n in range(size):
         low, high = sorted(chance.sample(range(len(DAYS)), 2))
-        claim = {
+        claim: dict[str, Any] = {
             "subject": chance.choice(["ada", "ben"]),
             "predicate": chance.choice(PREDICATES),
             "object": chance.choice(["x", "y\n[1] z", 1]),
@@ -97,11 +97,11 @@ def build(chance: random.Random, size: int) -> World:
         world.supports[f"c{n}/support"] = f"c{n}"
     ids = sorted(world.claims)
     for n in range(size // 3):
-        claim = chance.choice(ids)
-        stance = chance.choice(["supports", "refutes"])
-        source = doxa.Source(f"s{n}", quote=f"quote {n}")
-        ledger.support(claim, source=source, stance=stance, id=f"u{n}")  # type: ignore[arg-type]
-        world.supports[f"u{n}"] = claim
+        about = chance.choice(ids)
+        stance: Any = chance.choice(["supports", "refutes"])
+        evidence = doxa.Source(f"s{n}", quote=f"quote {n}")
+        ledger.support(about, source=evidence, stance=stance, id=f"u{n}")
+        world.supports[f"u{n}"] = about
     if size > 3 and chance.random() < 0.5:
         pair = chance.sample(ids, 2)
         ledger.policy(contradicts=pair)
@@ -112,7 +112,7 @@ def build(chance: random.Random, size: int) -> World:
         ledger.cite(text, supports=named, id=f"q{n}")
         world.citations[f"q{n}"] = named
     for n in range(3):
-        rests = {
+        rests: dict[str, Any] = {
             "facts": chance.sample(ids, 1),
             "supports": chance.sample(sorted(world.supports), chance.choice([0, 1])),
             "citations": chance.sample(sorted(world.citations), chance.choice([0, 1])),

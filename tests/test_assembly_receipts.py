@@ -46,7 +46,8 @@ CANDIDATES: list[Any] = [
 
 def made(ledger: Ledger, **arguments: Any) -> Block:
     view = arguments.pop("view", None) or ledger.view(valid_at=WHEN)
-    arguments = {"candidates": CANDIDATES, "budget": 400} | arguments
+    defaults: dict[str, Any] = {"candidates": CANDIDATES, "budget": 400}
+    arguments = defaults | arguments
     return ledger.assemble("Where?", view=view, **arguments)
 
 
