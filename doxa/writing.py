@@ -29,6 +29,7 @@ from doxa.engine import times
 from doxa.engine.errors import (
     CallerError,
     InvalidEvent,
+    InvalidTime,
     RevisionConflict,
     UnknownTarget,
     ViewMoved,
@@ -172,7 +173,8 @@ class Writing:
 
         With an object the bounds set the new claim's interval, those left out being the target's;
         otherwise they set the portion that is corrected. Left out is not ``None``: ``None`` is an
-        open bound, or the JSON null. Both events go into one commit.
+        open bound, or the JSON null. Both events go into one commit. Where an ``id`` is given, the
+        new claim's is that with ``/replacement`` behind it, so that the call can be repeated.
         """
         if not isinstance(object, Unset) and by is not None:
             raise CallerError("give a new object or an existing claim (by), not both")
@@ -196,6 +198,7 @@ class Writing:
             correction |= bounds | ({} if by is None else {"by": by})
         else:
             new = self._replacement(claim, workspace, bounds)
+            new["id"] = fresh("claim") if id is None else f"{id}/replacement"
             new |= {
                 "object": object,
                 "text": text,
@@ -224,7 +227,6 @@ class Writing:
         assert isinstance(old, ev.Claim)
         fields: dict[str, Any] = {
             "event": "claim",
-            "id": fresh("claim"),
             "workspace": workspace,
             "subject": old.subject,
             "predicate": old.predicate,
@@ -418,9 +420,12 @@ class Writing:
         expected: int | None = None,
         watched: frozenset[str] = frozenset(),
     ) -> Commit:
-        given, stamp = parsed(events)
-        if recorded_at is not None:
-            stamp = times.instant(recorded_at, "recorded_at")
+        given, stated = parsed(events)
+        stamp = stated if recorded_at is None else times.instant(recorded_at, "recorded_at")
+        if stated not in (None, stamp):
+            raise InvalidTime(
+                "recorded_at is given twice: the events say otherwise than the call; give one"
+            )
         if not given:
             raise InvalidEvent("an append needs at least one event")
         request = Request(given, recorded_at=stamp, expected=expected, watched=watched)

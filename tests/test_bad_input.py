@@ -97,6 +97,10 @@ TIMES: dict[str, tuple[Call, tuple[str, ...]]] = {
         appending(claim(recorded_at="2025-01-02"), claim(recorded_at="2025-01-03")),
         ("2 different recorded_at", "import_events"),
     ),
+    "a time of recording that is said twice": (
+        appending(claim(recorded_at="2025-01-02"), recorded_at="2025-01-03"),
+        ("twice", "give one"),
+    ),
     "knowledge of tomorrow": (
         lambda on: on.view(valid_at=DAY, known_at="2025-01-02"),
         ("2025-01-02", "future", "leave it out"),

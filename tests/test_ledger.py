@@ -114,6 +114,15 @@ def test_the_same_again_is_no_second_event(ledger: doxa.Ledger) -> None:
     assert ledger.revision == 3
 
 
+def test_a_correction_by_value_can_be_repeated(ledger: doxa.Ledger) -> None:
+    old = ledger.claim("x", "p", 1, source="s")
+    first, again = (ledger.correct(old, 2, id="k", source="t") for _ in range(2))
+    assert first.replacement == again.replacement == "k/replacement"
+    assert ledger.revision == 3
+    with pytest.raises(doxa.DuplicateId):
+        ledger.correct(old, 3, id="k", source="t")
+
+
 def test_an_append_says_what_was_new(ledger: doxa.Ledger) -> None:
     event = {"event": "claim", "id": "a", "subject": "x", "predicate": "p", "object": 1}
     first = ledger.append([event])
