@@ -71,6 +71,10 @@ class TruthView:
         names = {self.workspace, ""} if self.shared else {self.workspace}
         return frozenset(self.graph.names.find(name) for name in names) - {NONE}
 
+    @property
+    def _sight(self) -> tuple[frozenset[int], str | None]:
+        return self.workspaces, self.perspective
+
     def seen_revision(self, upto: int) -> int:
         """The last position up to ``upto`` of a commit that touched what the view sees."""
         return max((self.graph.revision(ws, upto) for ws in self.workspaces), default=0)
@@ -357,14 +361,15 @@ class TruthView:
     def diff(self, other: TruthView) -> Diff:
         """The claims that stand otherwise here than at ``other``: before there, after here.
 
-        Costs what changed where both views have one valid_at; else O(claims).
+        What is out of a view's sight, it does not know. Costs what changed where both views
+        have one valid_at and sight; else O(claims).
         """
         if not isinstance(other, TruthView):
             raise CallerError(f"{other!r:.80} is no view; give what ledger.view returned")
         if other.belief is not self.belief:
             raise CallerError("the two views are of different ledgers, or one was reopened")
         low, high = sorted((self.k, other.k))
-        if self.v == other.v and self.workspaces == other.workspaces:
+        if (self.v, self._sight) == (other.v, other._sight):
             rows: Iterable[int] = sorted(self.belief.changed_between(low, high))
         else:
             rows = range(self.graph.claims_upto(high))

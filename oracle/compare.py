@@ -47,9 +47,15 @@ def history(
 
 
 def diff(before: Truth, after: Truth) -> dict[Key, tuple[str, str]]:
-    """The claims in sight of either view whose standing differs: the one before, the one after."""
-    keys = sorted(before.standings().keys() | after.standings().keys())
-    pairs = {key: (before.standing(key[1], key[0]), after.standing(key[1], key[0])) for key in keys}
+    """The claims in sight of either view whose standing differs: the one before, the one after.
+
+    What is out of a view's sight, by workspace or perspective, it does not know.
+    """
+    one, other = before.standings(), after.standings()
+    pairs = {
+        key: (one.get(key, "not_yet_known"), other.get(key, "not_yet_known"))
+        for key in sorted(one.keys() | other.keys())
+    }
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 from typing import Any, NamedTuple
 
@@ -208,6 +208,8 @@ class Comparison:
             yield from self._reconciled(one, other)
         for sight in sights:
             yield from self._reconciled(sight, None)
+        for one, other in self._across(sights):
+            yield from self._diff(one, other)
 
     @cached_property
     def commits(self) -> list[int]:
@@ -234,6 +236,12 @@ class Comparison:
             if self.random is None:
                 pairs = pairs[:: max(1, len(pairs) // 300)]
             yield from pairs
+
+    def _across(self, sights: list[Sight]) -> Iterator[tuple[Sight, Sight]]:
+        """Pairs of different scopes at one valid time."""
+        for one, other in pairwise(sights):
+            if one.place.valid_at == other.place.valid_at:
+                yield one, other
 
     def _fingerprint(self, sight: Sight) -> Iterator[str]:
         """Equal entries, equal fingerprint, and the other way round."""

@@ -262,6 +262,16 @@ def test_a_text_is_judged_by_what_was_registered_then(ledger: Ledger) -> None:
     assert (before.eligible, now.eligible, now.reason) == (True, False, "missing_fact")
 
 
+def test_a_claim_out_of_one_views_sight_differs_from_one_in_the_others(ledger: Ledger) -> None:
+    ledger.append([claim("a"), claim("b", perspective="ada"), claim("c", workspace="w")])
+    everything = ledger.view(valid_at=JUNE)
+    ada = ledger.view(valid_at=JUNE, perspective="ada")
+    found = {change.id: (str(change.before), str(change.after)) for change in ada.diff(everything)}
+    assert found == {"a": ("reported", "not_yet_known")}
+    there = ledger.view(valid_at=JUNE, workspace="w")
+    assert {change.id for change in there.diff(everything)} == {"c"}
+
+
 # ---------------------------------------------------------------- causes
 
 
