@@ -112,6 +112,42 @@ def test_views_keep_their_answers_and_end_at_commits_while_others_write(
     assert opened.verify().ok
 
 
+def test_reconciliations_keep_their_answers_while_others_write(opened: doxa.Ledger) -> None:
+    """Texts over claims that are withdrawn and restored; half of them bound to a snapshot."""
+    facts = [opened.claim(f"s{number}", "p", number, source="s") for number in range(8)]
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in range(60):
+            fact = facts[number % 8]
+            opened.summarize("so", facts=[fact], binding="snapshot", selection=[f"s{number % 8}"])
+            opened.summarize("so it is", facts=[fact, facts[0]])
+            opened.withdraw(opened.withdraw(fact) if number % 3 else fact)
+        stop.set()
+
+    def read() -> int:
+        kept = []
+        while not stop.is_set():
+            view = opened.view(valid_at=DAY)
+            kept.append((view, _outcome(opened, view)))
+        for view, outcome in kept[:: max(1, len(kept) // 20)]:
+            again = opened.view(valid_at=DAY, known_at=view.revision)
+            assert _outcome(opened, again) == outcome == _outcome(opened, view)
+        return len(kept)
+
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        pool.submit(write).result()
+        assert all(reader.result() > 0 for reader in readers)
+    assert opened.verify().ok
+
+
+def _outcome(ledger: doxa.Ledger, view: doxa.TruthView) -> list[tuple[str, str, str]]:
+    return [
+        (item.id, str(item.reason), str(item.cause)) for item in ledger.reconcile(view).invalidated
+    ]
+
+
 def test_knowing_at_this_instant_never_fails_while_others_write(opened: doxa.Ledger) -> None:
     stop = threading.Event()
 
@@ -253,6 +289,21 @@ def test_an_assembly_whose_view_moves_underneath_it_returns_nothing(opened: doxa
 
     opened.assemble_fresh("q", valid_at=DAY, budget=400, candidates=each)
     assert tries == [1, 2, 3]
+
+
+def test_one_folder_opened_twice_in_one_process_is_one_ledger(tmp_path: Path) -> None:
+    one, other = doxa.open(tmp_path / "l.doxa"), doxa.open(tmp_path / "l.doxa")
+    for number in range(10):
+        for ledger, name in ((one, "one"), (other, "other")):  # each sees the other's
+            ledger.append(
+                [_claim(f"{name}{number}")], expected_revision=2 * number + (name > "one")
+            )
+    assert _ids(one) == _ids(other)
+    one.close()
+    other.claim("x", "p", "last", source="s")
+    assert other.revision == 21
+    assert other.verify().ok
+    other.close()
 
 
 # ---------------------------------------------------------------- failures
