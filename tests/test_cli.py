@@ -738,6 +738,18 @@ def test_the_process_keeps_its_streams_apart_and_exits_with_its_code(path: Path)
     assert ran.returncode == 1
 
 
+def test_output_is_utf8_whatever_the_terminals_language(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l") as ledger:
+        ledger.claim("s", "p", "漢é", source="x")
+    ran = subprocess.run(
+        [sys.executable, "-m", "doxa", "value", str(tmp_path / "l"), "s", "p", "--valid-at", "now"],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert ran.stdout == "漢é\n".encode()
+
+
 def test_a_reader_that_goes_away_is_no_mistake(tmp_path: Path) -> None:
     with doxa.open(tmp_path / "l") as ledger:
         ledger.import_events(

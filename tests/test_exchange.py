@@ -138,6 +138,13 @@ def test_open_files_are_read_in_both_modes(ledger: Ledger) -> None:
     assert ledger.import_events(io.StringIO(f"{line('b', T2)}\n")).events == 1
 
 
+def test_an_open_file_may_be_compressed(ledger: Ledger, tmp_path: Path) -> None:
+    file = tmp_path / "events"
+    file.write_bytes(gzip.compress(f"{line('a')}\n".encode()))
+    with file.open("rb") as packed:
+        assert ledger.import_events(packed).events == 1
+
+
 def test_a_generator_of_lines_is_read_as_it_comes(ledger: Ledger) -> None:
     assert ledger.import_events(text for text in (line("a"), line("b", T2))).events == 2
 

@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn, cast
 
@@ -20,6 +21,7 @@ __all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "fields_of", "shown"]
 # An event has at most 1 MiB as it is stored; with every character escaped, its line has six times
 # as much. What is longer can't be an event and is passed over without being kept in memory.
 LINE_LIMIT: Final = 8 * PAYLOAD_LIMIT
+_GZIP: Final = b"\x1f\x8b"
 _KEPT: Final = 1_000  # bytes of an overlong line that are shown
 
 Given = str | bytes | Mapping[str, Any]
@@ -91,7 +93,12 @@ class Lines:
         if self.path is not None:
             yield from self._of_path(self.path)
         elif hasattr(self._given, "readline"):
-            yield from _read(cast("IO[Any]", self._given).readline, self._count)
+            file = cast("IO[Any]", self._given)
+            if isinstance(file, BufferedReader) and file.peek(2)[:2] == _GZIP:
+                with gzip.open(file) as unpacked:
+                    yield from _read(cast("IO[bytes]", unpacked).readline, self._count)
+            else:
+                yield from _read(file.readline, self._count)
         else:
             assert self._given is not None
             for number, raw in enumerate(self._given, 1):
@@ -109,7 +116,7 @@ class Lines:
         except OSError as error:
             raise StorageError(f"{path} can't be read: {error.strerror}") from None
         with file:
-            packed = path.is_file() and file.read(2) == b"\x1f\x8b"
+            packed = path.is_file() and file.read(2) == _GZIP
             if path.is_file():
                 file.seek(0)
                 self._file = file
