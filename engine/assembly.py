@@ -202,9 +202,10 @@ class _Assembly:
             )
 
     def _print(self, unit: Unit, number: int) -> bool:
-        texts = sum(len(item.text) for item in unit.items)
-        if self.count is None and texts > self.budget - self.sheet.used:
-            return False  # quoting only adds to a text
+        # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
+        least = sum(len(item.text) for item in unit.items) + 30 * len(unit.sides)
+        if self.count is None and least > self.budget - self.sheet.used:
+            return False
         size = len(unit.items) + len(unit.sides)
         drafts: list[Draft] = []
         for item in unit.items:

@@ -118,7 +118,10 @@ def read_all(given: object) -> list[Candidate | Unread]:
     kept: list[Candidate | Unread] = []
     for id in sorted(found):
         same = found[id]
-        if len(same) == 1 or id == "":
+        if len(same) == 1:
+            kept += same
+            continue
+        if id == "":
             kept += sorted(same, key=str)
             continue
         declares = any(isinstance(one, Candidate) or one.declares for one in same)

@@ -74,11 +74,13 @@ class _Groups:
 
     def contested(self, item: Item) -> list[int]:
         """The contested claims that a candidate reaches, directly or through its citations."""
-        cited = item.cited
         claim_of, standing = self.graph.s_claim, self.judge.standing
-        reached = {*item.facts, *cited.facts}
-        reached.update(claim_of[support] for support in (*item.supports, *cited.supports))
-        return sorted(c for c in reached if standing(c) is Standing.CONTESTED)
+        found = [c for c in item.facts if standing(c) is Standing.CONTESTED]
+        if item.supports or item.citations:
+            reached = {claim_of[support] for support in (*item.supports, *item.cited.supports)}
+            reached.update(item.cited.facts)
+            found += (c for c in reached if standing(c) is Standing.CONTESTED)
+        return sorted(set(found)) if found else found
 
     def add(self, item: Item, contested: Iterable[int]) -> None:
         """Puts a candidate into the one conflict of all the claims that it reaches."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from doxa.engine.belief import HELD, Standing
@@ -224,9 +225,9 @@ class Judge:
         if not rows:
             return _NOTHING
         return Cited(
-            tuple(dict.fromkeys(claim for row in rows for claim in graph.a_facts[row])),
-            tuple(dict.fromkeys(support for row in rows for support in graph.a_supports[row])),
-            tuple(dict.fromkeys(source for row in rows for source in graph.a_sources[row])),
+            _once(*(graph.a_facts[row] for row in rows)),
+            _once(*(graph.a_supports[row] for row in rows)),
+            _once(*(graph.a_sources[row] for row in rows)),
         )
 
 
@@ -239,6 +240,10 @@ _UNKNOWN = {
 
 def _first(problems: Iterable[_Problem]) -> _Problem | None:
     return min(problems, key=lambda problem: _ORDER[problem.reason], default=None)
+
+
+def _once(*rows: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(chain(*rows)))
 
 
 def _name(id: Id) -> str:
@@ -372,16 +377,15 @@ class _Judged:
             text = self.judge.texts.artefact(row)
             workspace = graph.names.texts[graph.a_ws[row]]
         assert text is not None, given
-        cited = [*(c for row in self.artefacts for c in graph.a_citations[row]), *self.citations]
-        citations = tuple(dict.fromkeys(cited))
+        citations = _once(*(graph.a_citations[row] for row in self.artefacts), self.citations)
         return Item(
             id=given.id,
             workspace=workspace,
             score=given.score,
             text=text,
-            facts=tuple(dict.fromkeys((*own.facts, *self.facts))),
-            supports=tuple(dict.fromkeys((*own.supports, *self.supports))),
-            sources=tuple(dict.fromkeys((*own.sources, *self.sources))),
+            facts=_once(own.facts, self.facts),
+            supports=_once(own.supports, self.supports),
+            sources=_once(own.sources, self.sources),
             citations=citations,
             artefacts=tuple(self.artefacts),
             cited=self.judge.declared_by(citations),
