@@ -45,6 +45,8 @@ class TruthView:
         self.belief, self.graph, self._read = belief, belief.graph, payload
         self.v, self.k = valid_at, revision
         self.workspace, self.shared, self.perspective = workspace, shared, perspective
+        self._names = {workspace, ""} if shared else {workspace}
+        self._workspaces: frozenset[int] = frozenset()
         self.live = live
         self.horizon = revision if horizon is None else horizon
 
@@ -65,11 +67,13 @@ class TruthView:
         """The last log position that the view may know."""
         return self.k
 
-    @cached_property
+    @property
     def workspaces(self) -> frozenset[int]:
-        """The codes of the workspaces in sight."""
-        names = {self.workspace, ""} if self.shared else {self.workspace}
-        return frozenset(self.graph.names.find(name) for name in names) - {NONE}
+        """The codes of the workspaces in sight; one that nothing was recorded in has none yet."""
+        if len(self._workspaces) < len(self._names):
+            codes = (self.graph.names.find(name) for name in self._names)
+            self._workspaces = frozenset(codes) - {NONE}
+        return self._workspaces
 
     @property
     def _sight(self) -> tuple[frozenset[int], str | None]:

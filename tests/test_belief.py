@@ -272,6 +272,16 @@ def test_a_claim_out_of_one_views_sight_differs_from_one_in_the_others(ledger: L
     assert {change.id for change in there.diff(everything)} == {"c"}
 
 
+def test_a_view_of_a_workspace_before_its_first_event_moves_with_it(ledger: Ledger) -> None:
+    since = ledger.view(valid_at=JUNE, workspace="w")
+    assert since.claims() == []
+    ledger.append([claim("a", workspace="w")])
+    assert ledger.moved(since)
+    view = ledger.view(valid_at=JUNE, workspace="w")
+    assert len(ledger.reconcile(view, since).unchanged) == 0
+    assert [change.id for change in view.diff(since)] == ["a"]
+
+
 # ---------------------------------------------------------------- causes
 
 
