@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+from doxa import oracle
+from doxa.oracle import Log, Truth
+from doxa.oracle.log import Record
 from doxa.views import TruthView
 from tests.differences import ABOUT, Comparison, unjustified, value_of, wrongly_accepted
-from tests.histories import INSTANTS, moment
+from tests.histories import GRID, INSTANTS, moment
 from tests.walks import Step, Walk, cut
 
 Answers = tuple[object, ...]
@@ -44,6 +47,15 @@ def answers(view: TruthView) -> Answers:
     )
 
 
+def touched_after(log: Log, revision: int) -> set[str]:
+    """The workspaces of the events after a revision."""
+    events: tuple[Iterable[Record], ...] = (
+        log.claims.values(), log.supports.values(), log.corrections,
+        log.withdrawals, log.policies, log.artefacts.values(),
+    )  # fmt: skip
+    return {e.workspace for kind in events for e in kind if e.position > revision}
+
+
 class Watch:
     """What is looked at after each step: refusals, acceptances, and views captured on the way."""
 
@@ -74,17 +86,38 @@ class Watch:
         )
         self.captured.append((view, answers(view)))
 
-    def changed(self) -> str | None:
-        """What a captured view answers otherwise than it did."""
+    def changed(self, walk: Walk) -> str | None:
+        """What a captured view answers otherwise than it did, or whether it moved unseen."""
+        log = walk.log()
+        fold = walk.ledger.view(valid_at=moment(GRID[0])).belief
         for view, before in self.captured:
             if (now := answers(view)) != before:
                 return f"{view} answered {before}, and now {now}"
+            if view.belief is not fold:
+                continue  # of a ledger that was closed since
+            later = touched_after(log, view.revision)
+            if walk.ledger.moved(view) != bool(later & {view.workspace, ""}):
+                return f"{view} has moved: {walk.ledger.moved(view)}; touched since: {later}"
+            if found := self._reconciled(walk, log, view):
+                return found
+        return None
+
+    def _reconciled(self, walk: Walk, log: Log, since: TruthView) -> str | None:
+        """What becomes of the texts of now since a captured view."""
+        now = walk.ledger.view(valid_at=moment(GRID[4]), workspace=since.workspace)
+        ours = walk.ledger.reconcile(now, since)
+        theirs = oracle.reconcile(
+            *(Truth(log, view.v, view.revision, view.workspace) for view in (now, since))
+        )
+        found = [{(o.workspace, o.id) for o in part} for part in (ours.invalidated, ours.restored)]
+        if found != [set(theirs.invalidated), set(theirs.restored)]:
+            return f"from {since} to {now}: engine {ours}, oracle {theirs}"
         return None
 
 
 def first_difference(walk: Walk, watch: Watch, seed: int, places: int) -> str | None:
     """The first thing at the end of a walk that is not as it should be."""
-    if changed := watch.changed():
+    if changed := watch.changed(walk):
         return changed
     comparison = Comparison(walk.ledger, walk.log(), Random(seed), places)
     return next(comparison.differences(), None)
