@@ -119,7 +119,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerAgainstOracle = LedgerMachine.TestCase
-TestLedgerAgainstOracle.settings = settings(stateful_step_count=30)
+TestLedgerAgainstOracle.settings = settings(
+    stateful_step_count=settings().stateful_step_count if settings().max_examples > 1000 else 30
+)
 
 
 @settings(max_examples=max(5, settings().max_examples // 10))
