@@ -139,17 +139,20 @@ class Belief:
         graph = self.graph
         if graph.c_pos[claim] > k:
             return Standing.NOT_YET_KNOWN
-        record = self.record(claim, k)
-        if record.withdrawn and covers(record.withdrawn, v):
-            return Standing.RETRACTED
-        if record.superseded and covers(record.superseded, v):
-            return Standing.SUPERSEDED
+        record = self.record(claim, k) if claim in self.records else None
+        if record is not None:
+            if record.withdrawn and covers(record.withdrawn, v):
+                return Standing.RETRACTED
+            if record.superseded and covers(record.superseded, v):
+                return Standing.SUPERSEDED
         if v < graph.c_from[claim]:
             return Standing.NOT_YET_VALID
         if v >= graph.c_to[claim]:
             return Standing.EXPIRED
         if graph.c_kind[claim] == self.hypothesis:
             return Standing.HYPOTHESIS
+        if record is None:
+            return Standing.REPORTED if self.plain_held(claim) else Standing.UNSUPPORTED
         if not covers(record.held, v):
             return Standing.UNSUPPORTED
         if record.contested and covers(record.contested, v):

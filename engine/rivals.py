@@ -38,23 +38,25 @@ class RivalGroup:
         insort(self._starts, (held[0], row))
         self._longest = max(self._longest, held[-1] - held[0])
 
-    def meeting(self, where: Intervals) -> list[int]:
-        """The rows whose hull meets that of ``where``. O(log n + those, and as many that begin
-        within the length of the longest before it)."""
+    def meeting(self, where: Intervals, most: int | None = None) -> list[int]:
+        """The rows whose hull meets that of ``where``, at most so many. O(log n + those, and as
+        many that begin within the length of the longest before it)."""
         low, high = where[0], where[-1]
-        found = []
+        found: list[int] = []
         for i in range(bisect_left(self._starts, (high, -1)) - 1, -1, -1):
             start, row = self._starts[i]
             if start <= low - self._longest:
                 break
             if self._held[row][-1] > low:
                 found.append(row)
+                if len(found) == most:
+                    break
         return found
 
     def against(self, row: int) -> Intervals:
         """Where another object than that of a kept row is held; exact wherever the row is held."""
         key = self._keys[row]
-        near = self.meeting(self._held[row])
+        near = self.meeting(self._held[row], FEW + 1)
         if len(near) <= FEW:
             return union_all(self._held[other] for other in near if self._keys[other] != key)
         if not self._others:

@@ -51,6 +51,7 @@ class _Settlement:
         self.grown: set[int] = set()  # claims whose basis or extent has gained
         self.refuted: dict[int, int] = {}  # claims whose contests may change → cause
         self.before: dict[int, Intervals] = {}  # claim → held before this commit
+        self.contradicting: dict[int, RivalGroup] = {}  # policy → its claims, held as they are now
         self.sourced: set[int] = set()  # claims whose supports changed: corroboration anew
 
     def settle(self, first: int, numbers: Sequence[int]) -> Changes:
@@ -454,6 +455,15 @@ class _Settlement:
         self.changes.claims[claim] = cause
         self.changes.subjects.setdefault(claim, cause)
 
+    def _contradicting(self, policy: int) -> RivalGroup:
+        """The held claims of a declared contradiction, each against all others."""
+        group = self.contradicting.get(policy)
+        if group is None:
+            group = self.contradicting[policy] = RivalGroup()
+            for claim in self.graph.p_claims[policy]:
+                group[claim] = (self.belief.record_now(claim).held, str(claim))
+        return group
+
     def _contested_now(self, claim: int, held: Intervals) -> Intervals:
         if not held:
             return EMPTY
@@ -461,11 +471,7 @@ class _Settlement:
         against = [self._basis_now(row) for row in graph.supports_of(claim) if graph.s_refutes[row]]
         for policy in graph.contradictions.get(claim, ()):
             counts = self.belief.extent_now(entity(POLICY, policy))
-            against += [
-                intersect(counts, self.belief.record_now(other).held)
-                for other in graph.p_claims[policy]
-                if other != claim
-            ]
+            against.append(intersect(counts, self._contradicting(policy).against(claim)))
         declared = graph.single_valued.get(graph.c_predicate[claim])
         if declared is not None:
             counts = union_all(
