@@ -243,7 +243,8 @@ def event(draw: st.DrawFn, number: int, names: dict[str, list[tuple[str, str]]])
         return st.sampled_from(ids or ["nobody"])
 
     def refs(what: str, least: int = 0) -> st.SearchStrategy[list[Any]]:
-        shared: list[Any] = [{"workspace": "", "id": id} for place, id in names[what] if place == ""]
+        there = [id for place, id in names[what] if place == ""]
+        shared: list[Any] = [{"workspace": "", "id": id} for id in there]
         return st.lists(
             own(what) | st.sampled_from(shared or ["nobody"]), min_size=least, max_size=3
         )
