@@ -180,13 +180,12 @@ def check_revision(value: object, name: str) -> int:
     return value
 
 
-def refuse_unknown(unknown: Mapping[str, object]) -> None:
+def refuse_unknown(unknown: Mapping[str, object], call: str, accepted: str) -> None:
+    """Raises `CallerError` for the first argument that a call doesn't take."""
     name = next(iter(unknown))
     if name == "as_of":
         raise CallerError(
             "as_of is refused: say valid_at (when it applied in the world) and known_at (what had "
             "been recorded by then)"
         )
-    raise CallerError(
-        f"view takes no {name!r}; it takes valid_at, known_at, workspace, perspective, shared"
-    )
+    raise CallerError(f"{call} takes no {name!r}; it takes {accepted}")

@@ -171,7 +171,8 @@ class Ledger(Writing):
         and the view is *live*. It sees the workspace and, unless ``shared=False``, the shared one.
         """
         if unknown:
-            refuse_unknown(unknown)
+            accepted = "valid_at, known_at, workspace, perspective, shared"
+            refuse_unknown(unknown, "view", accepted)
         if valid_at is None:
             both = (
                 "known_at alone is ambiguous; say both" if known_at is not None else "it is needed"
@@ -235,6 +236,7 @@ class Ledger(Writing):
         workspace: str = "",
         perspective: str | None = None,
         shared: bool = True,
+        **unknown: object,
     ) -> list[Belief]:
         """The successive beliefs about one instant of valid time, in order of knowledge.
 
@@ -242,6 +244,8 @@ class Ledger(Writing):
         """
         from doxa.views import history
 
+        if unknown:
+            refuse_unknown(unknown, "history", "valid_at, workspace, perspective, shared")
         view = self.view(
             valid_at=valid_at, workspace=workspace, perspective=perspective, shared=shared
         )
@@ -340,12 +344,16 @@ class Ledger(Writing):
         perspective: str | None = None,
         shared: bool = True,
         attempts: int = 3,
+        **unknown: object,
     ) -> Block:
         """Captures a live view and assembles, anew when the truth moves meanwhile.
 
         ``candidates`` may be a function of the view, called for each attempt. After ``attempts``
         the last `ViewMoved` is raised.
         """
+        if unknown:
+            accepted = "valid_at, budget, candidates, count, top_k, workspace, attempts and others"
+            refuse_unknown(unknown, "assemble_fresh", accepted)
         if attempts < 1:
             raise CallerError(f"attempts is {attempts}; give 1 or more")
         if candidates is not None and not callable(candidates):

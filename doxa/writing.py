@@ -291,7 +291,8 @@ class Writing:
 
         ``binding="snapshot"`` also binds it to the fingerprint of the ``selection`` (subjects; left
         out: the workspace). ``view`` is the one that the text was made from: its ``valid_at`` is
-        the snapshot's, and `ViewMoved` is raised if the truth moved since.
+        the snapshot's. `ViewMoved` is raised if the truth moved since a live view, or since any
+        view that a snapshot was made from.
         """
         fields = {
             "event": "summary",
@@ -323,7 +324,8 @@ class Writing:
             check_view(view, self._stream)
             if binding == "snapshot":
                 fields["valid_at"] = view.valid_at
-            expected = view.revision
+            if view.live or binding == "snapshot":
+                expected = view.revision
             watched = frozenset({view.workspace, ""} if view.shared else {view.workspace})
         try:
             self._append([fields], recorded_at, expected, watched)

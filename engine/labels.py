@@ -13,6 +13,7 @@ from doxa.engine.belief import Standing
 from doxa.engine.eligibility import Cited, Item, Judge
 from doxa.engine.graph import ARTEFACT, NONE, SOURCE, SUPPORT, entity
 from doxa.engine.times import NEG, POS, Instant, Intervals, covers, shown
+from doxa.engine.times import span as in_words
 
 __all__ = ["Labels"]
 
@@ -47,13 +48,13 @@ class Labels:
         """The label of a contested claim that is printed in its own words."""
         low, high = _around(self.belief.record(claim, self.view.k).held, self.view.v)
         observed = _date(self.view.observed(claim))
-        return f"contested{side}, {_span(low, high)}, observed {observed}"
+        return f"contested{side}, {in_words(low, high)}, observed {observed}"
 
     def of_refutation(self, support: int, side: str) -> str:
         """The label of evidence against a contested claim."""
         low, high = self._narrowed((NEG, POS), Cited((), (support,), ()))
         observed = _date(self._support_observed(support))
-        return f"contested{side}, {_span(low, high)}, observed {observed}"
+        return f"contested{side}, {in_words(low, high)}, observed {observed}"
 
     # -- standing
 
@@ -134,7 +135,7 @@ class Labels:
         for row in bound:
             span = _narrow(span, self.belief.extent(entity(ARTEFACT, row), k), v)
         declared = Cited(item.facts, item.supports, item.sources)
-        return _span(*self._narrowed(self._narrowed(span, declared), item.cited))
+        return in_words(*self._narrowed(self._narrowed(span, declared), item.cited))
 
     def _narrowed(self, span: tuple[Instant, Instant], on: Cited) -> tuple[Instant, Instant]:
         belief, v, k = self.belief, self.view.v, self.view.k
@@ -186,12 +187,6 @@ def _around(these: Intervals, v: Instant) -> tuple[Instant, Instant]:
 def _narrow(span: tuple[Instant, Instant], these: Intervals, v: Instant) -> tuple[Instant, Instant]:
     low, high = _around(these, v)
     return max(span[0], low), min(span[1], high)
-
-
-def _span(low: Instant, high: Instant) -> str:
-    if low == NEG:
-        return "at any time" if high == POS else f"before {shown(high)}"
-    return f"from {shown(low)}" if high == POS else f"{shown(low)} to {shown(high)}"
 
 
 def _date(at: Instant) -> str:

@@ -29,6 +29,7 @@ __all__ = [
     "iso",
     "moment",
     "shown",
+    "span",
     "subtract",
     "union",
     "union_all",
@@ -154,6 +155,13 @@ def shown(micros: Instant) -> str:
         return "open"
     text = iso(micros)
     return text.removesuffix("T00:00:00Z")
+
+
+def span(low: Instant, high: Instant) -> str:
+    """An interval in words: ``from 2024-03-01``, ``before …``, ``… to …``, or ``at any time``."""
+    if low == NEG:
+        return "at any time" if high == POS else f"before {shown(high)}"
+    return f"from {shown(low)}" if high == POS else f"{shown(low)} to {shown(high)}"
 
 
 def covers(these: Intervals, at: Instant) -> bool:

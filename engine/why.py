@@ -24,7 +24,7 @@ from doxa.engine.graph import (
     WITHDRAWAL,
     entity,
 )
-from doxa.engine.times import covers, shown
+from doxa.engine.times import covers, shown, span
 from doxa.engine.view import Id, TruthView
 
 __all__ = ["DEPTH", "Why", "why"]
@@ -156,14 +156,14 @@ class _Explainer:
         if step.standing is Standing.CONTESTED:
             for other in self.belief.rivals(row, self.v, self.k):
                 step.behind.append(self.brief("contested by", other))
-        step.behind += self.policies(row)
+        step.behind += self.policies(row, step.standing is Standing.CONTESTED)
         return step
 
     def brief(self, role: str, row: int) -> Why:
         """A claim on one line, without what is behind it."""
         graph, texts = self.graph, self.graph.names.texts
         value = json.dumps(graph.c_object[row], ensure_ascii=False)
-        applies = f"from {shown(graph.c_from[row])} to {shown(graph.c_to[row])}"
+        applies = span(graph.c_from[row], graph.c_to[row])
         kind = texts[graph.c_kind[row]]
         place = texts[graph.c_ws[row]]
         extra = "" if kind == "fact" else f", a {kind}"
@@ -180,10 +180,11 @@ class _Explainer:
             recorded_at=times.moment(graph.recorded_of(position)),
         )
 
-    def policies(self, row: int) -> Iterator[Why]:
+    def policies(self, row: int, contested: bool) -> Iterator[Why]:
+        """The policies that name a claim, and those on its predicate where they bear on it."""
         graph = self.graph
         known = [p for p in graph.contradictions.get(row, ()) if graph.p_pos[p] <= self.k]
-        declared = graph.single_valued.get(graph.c_predicate[row], {})
+        declared = graph.single_valued.get(graph.c_predicate[row], {}) if contested else {}
         for workspace in {graph.c_ws[row], self.belief.shared}:
             known += [p for p in declared.get(workspace, ()) if graph.p_pos[p] <= self.k]
         known += [p for p in graph.verifications.get(row, ()) if graph.p_pos[p] <= self.k]
@@ -262,7 +263,7 @@ class _Explainer:
         if number & 7 == SUPPORT:
             return self.evidence(event, number >> 3)
         low, high = self.graph.base(number)
-        span = "" if (low, high) == times.ALL else f" from {shown(low)} to {shown(high)}"
+        where = "" if (low, high) == times.ALL else f" {span(low, high)}"
         if isinstance(event, ev.Correction):
             what = f"by {event.by}" if event.by is not None else "by nothing"
             if event.unresolved is not None:
@@ -270,12 +271,12 @@ class _Explainer:
                 what = f"{what} (as written, unresolved{meant})"
             named = "" if event.source is None else f", says {source_words(event.source)}"
             return (
-                f"{event.corrects or event.unresolved} {what}{span}{_reason(event.reason)}{named}"
+                f"{event.corrects or event.unresolved} {what}{where}{_reason(event.reason)}{named}"
             )
         if isinstance(event, ev.Withdrawal):
             asked = "" if event.asked_by is None else f", asked by {source_words(event.asked_by)}"
             what = event.target if event.target is not None else f"the source {event.source}"
-            return f"takes back {what}{span}{_reason(event.reason)}{asked}"
+            return f"takes back {what}{where}{_reason(event.reason)}{asked}"
         if isinstance(event, ev.Policy):
             if event.single_valued is not None:
                 return f"{event.single_valued} is single-valued{_reason(event.reason)}"
@@ -288,11 +289,11 @@ class _Explainer:
     def evidence(self, event: ev.Event, row: int) -> str:
         assert isinstance(event, ev.Claim | ev.Support), event
         low, high = self.graph.base(entity(SUPPORT, row))
-        span = "" if (low, high) == times.ALL else f", from {shown(low)} to {shown(high)}"
+        where = "" if (low, high) == times.ALL else f", {span(low, high)}"
         if event.source is not None:
-            return source_words(event.source) + span
+            return source_words(event.source) + where
         named = [ref if isinstance(ref, str) else ref.id for ref in event.because]
-        return f"derived from {', '.join(named)}{span}"
+        return f"derived from {', '.join(named)}{where}"
 
     def artefact(self, step: Why, row: int) -> None:
         graph = self.graph
