@@ -332,19 +332,9 @@ def test_a_text_that_is_not_eligible_is_registered_and_stderr_says_so(path: Path
     assert told["eligible"] is False
 
 
-def test_a_text_made_from_a_view_that_moved_is_refused_as_a_conflict(path: Path) -> None:
-    line = failed(
-        3,
-        "summarize",
-        path,
-        "Old.",
-        "--facts",
-        "tax",
-        "--valid-at",
-        "2024-04-01",
-        "--known-at",
-        "2",
-    )
+def test_a_snapshot_of_a_view_that_moved_is_refused_as_a_conflict(path: Path) -> None:
+    asked = ("summarize", path, "Old.", "--facts", "tax", "--binding", "snapshot")
+    line = failed(3, *asked, "--valid-at", "2024-04-01", "--known-at", 2)
     assert line.startswith("doxa: view_moved: ")
     ok("cite", path, "New.", "--claim", "tax", "--valid-at", "2024-04-01")
     alone = failed(2, "cite", path, "x", "--claim", "tax", "--known-at", "2")

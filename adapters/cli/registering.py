@@ -64,7 +64,7 @@ def cite(
     """Register a citation; prints its id.
 
     It quotes one support at least, or those of a claim. The times name the view that the text was
-    made from: exit 3 if the truth moved since.
+    made from: exit 3 if the truth of a snapshot moved since.
     """
     with opt.writing(path) as ledger:
         made = ledger.cite(
@@ -102,8 +102,8 @@ def summarize(
 ) -> None:
     """Register a summary; prints its id.
 
-    It declares what it rests on. The times name the view that the text was made from: exit 3 if the
-    truth moved since.
+    It declares what it rests on. The times name the view that the text was made from: exit 3 if
+    the truth of a snapshot moved since.
     """
     with opt.writing(path) as ledger:
         made = ledger.summarize(
