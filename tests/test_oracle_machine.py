@@ -28,7 +28,7 @@ from tests.walks import Step, Walk, cut, play, wander
 LENGTH = 20
 
 
-@settings(max_examples=settings().max_examples * 2)
+@settings(max_examples=settings().max_examples * 3)
 @given(seed=st.integers(0, 2**48), on_disk=st.sampled_from((False, False, False, True)))
 def test_every_answer_on_a_random_history_is_the_oracles(seed: int, on_disk: bool) -> None:
     with walking(on_disk) as walk:
