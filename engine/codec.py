@@ -99,6 +99,20 @@ Upcast = Callable[[dict[str, Any], dict[str, Any]], None]
 _UPCASTS: dict[tuple[str, int], Upcast] = {}
 
 
+# What is stored was checked when it was appended: events are copied from blank ones, which costs a
+# fifth of making them anew.
+_BLANK: Final = {
+    name: cls.model_construct(
+        **{field: None for field, info in cls.model_fields.items() if info.is_required()}
+    )
+    for name, cls in CLASSES.items()
+}
+_NO_SOURCE: Final = SourceRef.model_construct(id="")
+_LISTS: Final = frozenset(
+    ("because", "facts", "supports", "citations", "sources", "contradicts", "candidates")
+)
+
+
 def decode(kind: str, head: bytes, data: bytes | None) -> Event:
     """The event of a stored head and data; with ``data`` erased, its content is empty.
 
@@ -119,28 +133,20 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
     for step in range(version, VERSION):
         _UPCASTS[kind, step](fields, content)
     if kind in _SOURCED and "source" in fields:
-        fields["source"] = SourceRef.model_construct(
-            id=fields["source"], **content.pop("source", {})
-        )
+        details = content.pop("source", {}) | {"id": fields["source"]}
+        fields["source"] = _NO_SOURCE.model_copy(update=details)
     if "asked_by" in content:
-        content["asked_by"] = SourceRef.model_construct(**content["asked_by"])
-    for name in (
-        "because",
-        "facts",
-        "supports",
-        "citations",
-        "sources",
-        "contradicts",
-        "candidates",
-    ):
-        if name in fields:
-            fields[name] = tuple(
-                Ref(**item) if isinstance(item, dict) else item for item in fields[name]
-            )
+        content["asked_by"] = _NO_SOURCE.model_copy(update=content["asked_by"])
+    for name in _LISTS.intersection(fields):
+        fields[name] = tuple(
+            Ref(**item) if isinstance(item, dict) else item for item in fields[name]
+        )
     if "subjects" in content and content["subjects"] is not None:
         content["subjects"] = tuple(content["subjects"])
     if data is None and kind == "claim":
         content = {"subject": "", "predicate": "", "object": None}
     elif data is None and kind in ("citation", "summary"):
         content = {"text": ""}
-    return cls.model_construct(set() if data is None else None, **fields, **content)
+    if data is None:
+        return cls.model_construct(set(), **fields, **content)
+    return _BLANK[kind].model_copy(update=fields | content)
