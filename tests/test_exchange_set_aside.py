@@ -262,3 +262,17 @@ def test_the_id_of_a_torn_line_is_read_as_far_as_it_goes(
     text: str, found: tuple[str, str | None]
 ) -> None:
     assert identify(text, "mine") == found
+
+
+def test_a_torn_line_beside_a_whole_one_of_its_id_stays_set_aside(tmp_path: Path) -> None:
+    whole = json.dumps(claim())
+    file = write(tmp_path / "in.jsonl", whole[3:], whole)
+    with doxa.open(tmp_path / "ledger") as ledger:
+        for new in (1, 0, 0):
+            report = ledger.import_events(file)
+            assert report.events == new
+            assert [aside.line for aside in report.set_aside] == [1]
+            assert [aside.line for aside in set_aside(ledger)] == [1]
+        write(file, whole, whole)
+        assert not ledger.import_events(file).set_aside
+        assert not set_aside(ledger)

@@ -328,7 +328,9 @@ class _Import:
             went_in: list[SetAside] = []
             for group, answer in zip(batch, answers, strict=True):
                 self._count(group, answer, went_in)
-            self.register.remove(went_in)
+            # a line that is still as bad as it was stays, whatever else went in under its id
+            still = {aside.line_key for aside in self.aside.values()}
+            self.register.remove(kept for kept in went_in if kept.line_key not in still)
         if not self.strict:
             self._keep()
         if self.progress is not None:
