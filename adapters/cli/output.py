@@ -76,7 +76,7 @@ def _cell(value: object) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on stdout: drawn on a terminal, else plain columns that are never cut off."""
+    """A table on stdout: drawn and folded on a terminal, else plain columns; never cut off."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -88,9 +88,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         pad_edge=fancy,
         padding=(0, 1) if fancy else (0, 2, 0, 0),
     )
-    if not fancy:
-        for column in drawn.columns:
-            column.no_wrap = True
+    for column in drawn.columns:
+        column.no_wrap = not fancy
+        column.overflow = "fold"  # an id that ends in … can't be copied
     for row in rows:
         drawn.add_row(*(Text(_cell(value)) for value in row))
     console = Console(file=sys.stdout, width=None if fancy else _WIDE, highlight=False)
