@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 import doxa
 from doxa.adapters.cli.app import app
+from doxa.adapters.cli.output import table
 from doxa.adapters.exchange import import_events
 from doxa.ledger import Ledger
 from doxa.views import TruthView
@@ -394,7 +395,8 @@ def test_a_strict_import_is_refused_as_the_callers_mistake(tmp_path: Path) -> No
     file.write_text(GOOD % "a" + "{\n", "utf-8")
     assert "line 2" in failed(2, "import", tmp_path / "l", file, "--strict")
     assert answer("stats", tmp_path / "l")["revision"] == 0
-    assert "no file" in failed(2, "import", tmp_path / "l", tmp_path / "nowhere")
+    assert "no file" in failed(2, "import", tmp_path / "new", tmp_path / "nowhere")
+    assert not (tmp_path / "new").exists()
 
 
 def test_what_is_exported_is_what_was_imported(tmp_path: Path) -> None:
@@ -780,3 +782,14 @@ def test_on_a_terminal_values_can_not_steer_it(tmp_path: Path) -> None:
         os.close(ours)
         assert rb"a\u001b[31m\u202eb" in shown
         assert "\u202e".encode() not in shown
+
+
+def test_a_table_on_a_narrow_terminal_is_folded_and_not_cut_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr("doxa.adapters.cli.output._terminal", lambda file: True)
+    table(("id", "valid_from"), [("summary-e1a1b7c3bfed4ac08902", "2024-03-01T00:00:00Z")])
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
+    assert "".join(row[1].strip() for row in rows) == "summary-e1a1b7c3bfed4ac08902"
+    assert "".join(row[2].strip() for row in rows) == "2024-03-01T00:00:00Z"

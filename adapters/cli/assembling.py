@@ -17,7 +17,9 @@ __all__ = ["add_to"]
 
 def assemble(
     path: opt.Path,
-    query: Annotated[str, typer.Argument(help="What is asked; it goes into the receipt.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="What is asked; it goes into the receipt.")
+    ],
     valid_at: opt.ValidAt,
     budget: Annotated[int, typer.Option(help="At most so many characters, or what COUNT counts.")],
     known_at: opt.KnownAt = None,

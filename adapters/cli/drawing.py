@@ -12,8 +12,8 @@ from doxa.engine.errors import CallerError
 
 __all__ = ["add_to"]
 
-Subject = Annotated[str, typer.Argument(help="What the claims are about.")]
-Predicate = Annotated[str, typer.Argument(help="What they say of it.")]
+Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="What the claims are about.")]
+Predicate = Annotated[str, typer.Argument(metavar="PREDICATE", help="What they say of it.")]
 Edge = Annotated[
     str | None,
     typer.Option(help="An edge of the picture; left out, all that happened.", metavar="TIME"),
@@ -41,7 +41,10 @@ def plane(
     workspace: opt.Workspace = "",
     perspective: opt.Perspective = None,
 ) -> None:
-    """Draw what was believed, over valid time and knowledge time, as an SVG picture."""
+    """Draw what was believed over both times, as SVG.
+
+    Valid time runs to the right, knowledge time upward.
+    """
     from doxa.adapters import plane as drawing
 
     with opt.reading(path) as ledger:

@@ -65,6 +65,8 @@ def _usage(error: Any) -> str:
             "(what had been recorded by then)"
         )
     message: str = error.format_message()
+    if message.startswith("No such option: -") and not message.startswith("No such option: --"):
+        message = f"{message} (a value that begins with a dash comes after --)"
     where = error.ctx.command_path if error.ctx is not None else "doxa"
     return (
         f"{message} See {where} --help"

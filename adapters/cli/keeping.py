@@ -73,7 +73,7 @@ def stats(path: opt.Path, as_json: opt.AsJson = False) -> None:
 
 def demo(
     folder: Annotated[
-        str | None, typer.Argument(help="Keep the ledger of the example here.")
+        str | None, typer.Argument(metavar="FOLDER", help="Keep the ledger of the example here.")
     ] = None,
 ) -> int:
     """Show doxa at work on a small example."""

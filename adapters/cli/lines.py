@@ -63,9 +63,10 @@ def import_(
     and reasons. Safe to repeat and
     to resume.
     """
+    lines = opt.given(file)  # before a ledger is made for it
     with opt.writing(path) as ledger, progress("import") as told:
         report = ledger.import_events(
-            opt.given(file), restamp=restamp, strict=strict, workspace=workspace, progress=told
+            lines, restamp=restamp, strict=strict, workspace=workspace, progress=told
         )
     if as_json:
         document(asdict(report))

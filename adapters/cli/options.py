@@ -41,6 +41,14 @@ KnownAt = Annotated[
         metavar="TIME|REVISION",
     ),
 ]
+OtherValidAt = Annotated[
+    str | None,
+    typer.Option(help="valid_at of the other view; left out, the view's.", metavar="TIME"),
+]
+OtherKnownAt = Annotated[
+    str | None,
+    typer.Option(help="known_at of the other view; left out, the view's.", metavar="TIME|REVISION"),
+]
 Workspace = Annotated[str, typer.Option(help="The workspace; left out, the shared one.")]
 Perspective = Annotated[
     str | None, typer.Option(help="One perspective's claims only; left out, all.")
@@ -178,6 +186,10 @@ def value(text: str | None, as_json: str | None) -> Any:
 
 def fields_of_value(text: str) -> Any:
     """A JSON value, read as strictly as an exchange line."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CallerError(f"--object-json {text!r:.80} is not JSON: {error}") from None
     (line,) = Lines([f'{{"value":{text}}}'])
     try:
         fields = fields_of(line)
@@ -220,8 +232,12 @@ def read_lines(path: str) -> list[Mapping[str, Any]]:
 
 
 def given(path: str) -> Any:
-    """A file's path, or stdin for ``-``."""
-    return sys.stdin.buffer if path == "-" else path
+    """The path of a file that is there, or stdin for ``-``. Raises `CallerError`."""
+    if path == "-":
+        return sys.stdin.buffer
+    if not os.path.exists(path):
+        raise CallerError(f"there is no file {path}")
+    return path
 
 
 def write_text(path: str, text: str) -> None:

@@ -14,8 +14,8 @@ from doxa.engine.items import iso_or_none
 
 __all__ = ["add_to"]
 
-Subject = Annotated[str, typer.Argument(help="What the claims are about.")]
-Predicate = Annotated[str, typer.Argument(help="What they say of it.")]
+Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="What the claims are about.")]
+Predicate = Annotated[str, typer.Argument(metavar="PREDICATE", help="What they say of it.")]
 ClaimId = Annotated[str, typer.Argument(metavar="ID", help="The claim's id.")]
 
 
@@ -188,8 +188,8 @@ def diff(
     path: opt.Path,
     valid_at: opt.ValidAt,
     known_at: opt.KnownAt = None,
-    other_valid_at: opt.MaybeValidAt = None,
-    other_known_at: opt.KnownAt = None,
+    other_valid_at: opt.OtherValidAt = None,
+    other_known_at: opt.OtherKnownAt = None,
     workspace: opt.Workspace = "",
     perspective: opt.Perspective = None,
     shared: opt.Shared = True,

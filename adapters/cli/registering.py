@@ -42,7 +42,7 @@ def _registered(made: ArtefactId, as_json: bool) -> None:
 
 def cite(
     path: opt.Path,
-    text: Annotated[str, typer.Argument(help="The quotation or reference.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The quotation or reference.")],
     claim: Annotated[
         str | None, typer.Option(help="Quote the supports of this claim.", metavar="ID")
     ] = None,
@@ -86,7 +86,7 @@ def cite(
 
 def summarize(
     path: opt.Path,
-    text: Annotated[str, typer.Argument(help="The summary.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The summary.")],
     facts: opt.Ids = None,
     supports: opt.Ids = None,
     sources: opt.Names = None,
@@ -156,7 +156,7 @@ def policy(
 
 def judge(
     path: opt.Path,
-    ids: Annotated[list[str], typer.Argument(help="Claims, supports and artefacts.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Claims, supports and artefacts.")],
     valid_at: opt.ValidAt,
     known_at: opt.KnownAt = None,
     workspace: opt.Workspace = "",
@@ -183,8 +183,8 @@ def reconcile(
     path: opt.Path,
     valid_at: opt.ValidAt,
     known_at: opt.KnownAt = None,
-    since_valid_at: opt.MaybeValidAt = None,
-    since_known_at: opt.KnownAt = None,
+    since_valid_at: opt.OtherValidAt = None,
+    since_known_at: opt.OtherKnownAt = None,
     workspace: opt.Workspace = "",
     shared: opt.Shared = True,
     unchanged: Annotated[bool, typer.Option("--unchanged", help="List these as well.")] = False,

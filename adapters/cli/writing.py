@@ -29,10 +29,11 @@ def tell(id: str, as_json: bool, **more: Any) -> None:
 
 def claim(
     path: opt.Path,
-    subject: Annotated[str, typer.Argument(help="What the claim is about.")],
-    predicate: Annotated[str, typer.Argument(help="What it says of it.")],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="What the claim is about.")],
+    predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="What it says of it.")],
     object: Annotated[
-        str | None, typer.Argument(help="The value, as text; --object-json for any other.")
+        str | None,
+        typer.Argument(metavar="OBJECT", help="The value, as text; --object-json for any other."),
     ] = None,
     object_json: ObjectJson = None,
     id: opt.Id = None,
@@ -79,7 +80,7 @@ def claim(
 
 def support(
     path: opt.Path,
-    claim: Annotated[str, typer.Argument(help="The claim's id.")],
+    claim: Annotated[str, typer.Argument(metavar="CLAIM", help="The claim's id.")],
     source: opt.Source = None,
     because: opt.Because = None,
     stance: Annotated[str, typer.Option(help="supports, or refutes.")] = "supports",
@@ -112,7 +113,9 @@ def support(
 
 def withdraw(
     path: opt.Path,
-    target: Annotated[str, typer.Argument(help="The id of an event or artefact, or a source's.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The id of an event or artefact, or a source's.")
+    ],
     whole_source: Annotated[
         bool, typer.Option("--whole-source", help="TARGET is a source: withdraw all it says.")
     ] = False,
@@ -148,9 +151,12 @@ def withdraw(
 
 def correct(
     path: opt.Path,
-    claim: Annotated[str, typer.Argument(help="The id of the claim that is corrected.")],
+    claim: Annotated[
+        str, typer.Argument(metavar="CLAIM", help="The id of the claim that is corrected.")
+    ],
     object: Annotated[
-        str | None, typer.Argument(help="The new value, as text; left out: by nothing.")
+        str | None,
+        typer.Argument(metavar="OBJECT", help="The new value, as text; left out: by nothing."),
     ] = None,
     object_json: ObjectJson = None,
     by: Annotated[str | None, typer.Option(help="A claim that replaces it.", metavar="ID")] = None,
