@@ -307,10 +307,18 @@ def equality_key(value: object) -> str:
 def same_content(one: Event, other: Event) -> bool:
     """Whether two events say the same, whenever each was recorded."""
     return type(one) is type(other) and all(
-        _equal(getattr(one, field), getattr(other, field))
+        _equal(_said(one, field), _said(other, field))
         for field in type(one).model_fields
         if field != "stated_at"
     )
+
+
+def _said(event: Event, field: str) -> object:
+    """What a field says; of references, what they mean, each once."""
+    value = getattr(event, field)
+    if field in type(event).SHAREABLE:
+        return tuple(dict.fromkeys(map(event.key, value)))
+    return value
 
 
 def _equal(one: object, other: object) -> bool:

@@ -31,8 +31,7 @@ def parse(fields: Mapping[str, Any]) -> Event:
             rest["stated_at"] = times.instant(rest["stated_at"], "stated_at")
         if cls is Withdrawal:
             _parse_withdrawal(rest)
-        if isinstance(rest.get("contradicts"), list):
-            rest["contradicts"] = _once(rest["contradicts"])
+        _say_once(rest, "contradicts", "candidates")
         if issubclass(cls, Artefact):
             _parse_artefact(rest)
         else:
@@ -110,13 +109,16 @@ def _parse_withdrawal(rest: dict[str, Any]) -> None:
 
 
 def _parse_artefact(rest: dict[str, Any]) -> None:
-    for field in ("sources", "subjects"):
-        if isinstance(rest.get(field), list):
-            rest[field] = _once(rest[field])
+    _say_once(rest, "sources", "subjects")
     if rest.get("valid_at") is not None:
         rest["valid_at"] = times.instant(rest["valid_at"], "valid_at")
 
 
-def _once(items: list[Any]) -> tuple[Any, ...]:
-    """The items without repetitions; what can't be a name is left for the model to refuse."""
-    return tuple(dict.fromkeys(items)) if all(isinstance(i, str) for i in items) else tuple(items)
+def _say_once(rest: dict[str, Any], *fields: str) -> None:
+    """Takes repetitions out of lists of names, so that they are one content by every route; what
+    can't be a name is left for the model to refuse."""
+    for field in fields:
+        given = rest.get(field)
+        if isinstance(given, list | tuple):
+            named = all(isinstance(item, str) for item in given)
+            rest[field] = tuple(dict.fromkeys(given)) if named else tuple(given)
