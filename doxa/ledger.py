@@ -27,9 +27,11 @@ from doxa.engine.errors import (
     StorageError,
     UnknownTarget,
     ViewMoved,
+    workspace_in_words,
 )
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Fold, Stream
+from doxa.engine.view import Id
 from doxa.views import Belief, TruthView
 from doxa.writing import Writing
 
@@ -211,11 +213,16 @@ class Ledger(Writing):
         if isinstance(known_at, int):
             k = check_revision(known_at, "known_at")
             if k > head:
-                raise CallerError(f"known_at is revision {k}; the ledger's is {head}")
+                raise CallerError(
+                    f"known_at is revision {k}; the ledger's is {head}, which is also what is "
+                    "meant where known_at is left out"
+                )
             if k and graph.commit_of(k) != k:
+                before = max((last for last in graph.commit_last if last < k), default=0)
                 raise CallerError(
                     f"known_at is position {k}, inside the commit that ends at "
-                    f"{graph.commit_of(k)}; a commit is known whole"
+                    f"{graph.commit_of(k)}; a commit is known whole: give {before} for what was "
+                    f"known before it, or {graph.commit_of(k)}"
                 )
             return k, False
         at = times.instant(known_at, "known_at")
@@ -232,7 +239,7 @@ class Ledger(Writing):
         subject: str,
         predicate: str,
         *,
-        valid_at: Instant,
+        valid_at: Instant | None = None,
         workspace: str = "",
         perspective: str | None = None,
         shared: bool = True,
@@ -253,7 +260,7 @@ class Ledger(Writing):
 
     # ------------------------------------------------------------ registry and assembly
 
-    def judge(self, ids: str | Iterable[str], view: TruthView) -> list[Judgement]:
+    def judge(self, ids: str | Iterable[Id], view: TruthView) -> list[Judgement]:
         """Whether claims and artefacts may be served at a view, each with the reason if not."""
         from doxa.engine.registry import judge_ids
 
@@ -265,7 +272,7 @@ class Ledger(Writing):
         registry = self._registry_of(view)
         found = view.graph.find(workspace, id)
         if found == NONE or found & 7 != ARTEFACT:
-            raise UnknownTarget(f"{id!r} is no artefact in workspace {workspace!r}")
+            raise UnknownTarget(f"{id!r} is no artefact in {workspace_in_words(workspace)}")
         return registry.judge(found >> 3, view.v, view.k)
 
     def reconcile(self, view: TruthView, since: TruthView | None = None) -> Reconciliation:
@@ -333,7 +340,7 @@ class Ledger(Writing):
         self,
         query: str,
         *,
-        valid_at: Instant,
+        valid_at: Instant | None = None,
         budget: int,
         candidates: Iterable[Candidate | Mapping[str, Any]]
         | Callable[[TruthView], Iterable[Candidate | Mapping[str, Any]]]
@@ -390,12 +397,14 @@ class Ledger(Writing):
 
     def _view_of(self, receipt: Receipt) -> TruthView:
         at = receipt.view
-        fold, head = self._stream.capture()
+        fold, head = self._stream.capture(wait=True)
         if at["horizon"] > head or at["revision"] > head:
             raise CallerError(
                 f"the receipt is of revision {at['revision']} (horizon {at['horizon']}); this "
                 f"ledger ends at {head}: it is another ledger, or an older copy"
             )
+        for position in (at["revision"], at["horizon"]):
+            self._known(fold, head, position)  # raises inside a commit
         return TruthView(
             fold.belief,
             self._stream.payload,
@@ -478,7 +487,9 @@ def _check_folder(folder: Path, create: bool) -> None:
                 "path of one, or of a new or empty folder"
             )
     if not create and not (folder / LOG).exists():
-        raise NotALedger(f"there is no ledger at {folder}")
+        raise NotALedger(
+            f"there is no ledger at {folder}; check the path, or record something there first"
+        )
 
 
 def _micros(clock: Callable[[], datetime]) -> Callable[[], int]:

@@ -33,8 +33,9 @@ from doxa.engine.errors import (
     RevisionConflict,
     UnknownTarget,
     ViewMoved,
+    workspace_in_words,
 )
-from doxa.engine.graph import CLAIM, NONE, SUPPORT, entity
+from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.stream import Request, Stream
 from doxa.engine.view import Id
 from doxa.views import TruthView
@@ -220,9 +221,7 @@ class Writing:
         fold, _ = self._stream.capture()
         found = NONE if not isinstance(claim, str) else fold.belief.graph.find(workspace, claim)
         if found == NONE or found & 7 != CLAIM:
-            raise UnknownTarget(
-                f"{claim!r} is no claim in workspace {workspace!r}; give the id that claim returned"
-            )
+            raise _no_claim(fold.belief.graph, found, workspace, claim)
         old = self._stream.payload(fold.belief.graph.position_of(found))
         assert isinstance(old, ev.Claim)
         fields: dict[str, Any] = {
@@ -348,7 +347,7 @@ class Writing:
         graph = fold.belief.graph
         found = graph.find(workspace, claim)
         if found == NONE or found & 7 != CLAIM:
-            raise UnknownTarget(f"{claim!r} is no claim in workspace {workspace!r}")
+            raise _no_claim(graph, found, workspace, claim)
         name = source.id if isinstance(source, Source) else source
         rows = [
             row
@@ -439,3 +438,13 @@ class Writing:
             done.new,
             done.repeated,
         )
+
+
+def _no_claim(graph: Graph, found: int, workspace: str, id: object) -> UnknownTarget:
+    """The refusal of an id that is no claim's, with the one that may be meant."""
+    if found == NONE:
+        place = workspace_in_words(workspace)
+        return UnknownTarget(f"{id!r} is no claim in {place}; give the id that claim returned")
+    by = graph.k_by[found >> 3] if found & 7 == CORRECTION else NONE
+    instead = "the id that claim returned" if by == NONE else f"{graph.c_id[by]!r}, which it put in"
+    return UnknownTarget(f"{id!r} is a {KINDS[found & 7]} and no claim; give {instead}")

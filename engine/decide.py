@@ -21,6 +21,7 @@ from doxa.engine.errors import (
     InvalidTime,
     RevisionConflict,
     UnknownTarget,
+    workspace_in_words,
 )
 from doxa.engine.graph import (
     ARTEFACT,
@@ -113,8 +114,9 @@ class _Judge:
             other = self.events[index] = self._with_portion(other)
         if not ev.same_content(one, other):
             raise DuplicateId(
-                f"the id {other.id!r} is taken in workspace {other.workspace!r}, by a {one.TYPE} "
-                "with other content; give this event another id, or correct the one there"
+                f"the id {other.id!r} is taken in {workspace_in_words(other.workspace)}, by a "
+                f"{one.TYPE} with other content; give this event another id, or correct the one "
+                "there"
             )
         self.result.repeated.append(index)
 
@@ -168,8 +170,9 @@ class _Judge:
                     here = None
         if here is None:
             raise UnknownTarget(
-                f"{event.TYPE} {event.id!r}: {role} names {key.id!r}, which is not in workspace "
-                f"{key.workspace!r} of this ledger; record it first, or in the same commit"
+                f"{event.TYPE} {event.id!r}: {role} names {key.id!r}, which is not in "
+                f"{workspace_in_words(key.workspace)} of this ledger; record it first, or in the "
+                "same commit"
             )
         return "commit", here
 
@@ -223,7 +226,15 @@ class _Judge:
 
     def _withdrawable(self, event: ev.Withdrawal, index: int) -> None:
         if event.target is not None:
-            where, number = self._meaning(event, event.target, "target")
+            try:
+                where, number = self._meaning(event, event.target, "target")
+            except UnknownTarget:
+                if not self._source_known(*event.key(event.target)):
+                    raise
+                raise UnknownTarget(
+                    f"withdrawal {event.id!r}: target names {event.target!r}, which is a source; "
+                    "it is withdrawn as one: a doxa.Source as the target, or --whole-source"
+                ) from None
             if where == "commit" and number > index and self.events[number].TYPE == "withdrawal":
                 raise InvalidEvent(
                     f"withdrawal {event.id!r} takes back the withdrawal {event.target!r}, which "
@@ -233,9 +244,9 @@ class _Judge:
         assert event.source is not None
         if not self._source_known(event.workspace, event.source):
             raise UnknownTarget(
-                f"withdrawal {event.id!r}: nothing in workspace {event.workspace!r} names the "
-                f"source {event.source!r}; look for it with stats or claims, it may be in another "
-                "workspace or spelled otherwise"
+                f"withdrawal {event.id!r}: nothing in {workspace_in_words(event.workspace)} names "
+                f"the source {event.source!r}; it may be spelled otherwise or be in another "
+                "workspace: why and export show the sources"
             )
 
     def _source_known(self, workspace: str, name: str) -> bool:
@@ -264,8 +275,8 @@ class _Judge:
         for name in event.sources:
             if not any(self._source_known(place, name) for place in (event.workspace, "")):
                 raise UnknownTarget(
-                    f"{event.TYPE} {event.id!r}: nothing in workspace {event.workspace!r} names "
-                    f"the source {name!r}"
+                    f"{event.TYPE} {event.id!r}: nothing in {workspace_in_words(event.workspace)} "
+                    f"names the source {name!r}; record what it says first"
                 )
 
     # -- portions

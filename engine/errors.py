@@ -27,6 +27,7 @@ __all__ = [
     "StorageError",
     "UnknownTarget",
     "ViewMoved",
+    "workspace_in_words",
 ]
 
 LONGEST: Final = 2_000  # characters of a message
@@ -152,3 +153,12 @@ class ViewMoved(ConflictError):
     """The truth moved since the view was captured; capture a new one and repeat."""
 
     code = "view_moved"
+
+
+def workspace_in_words(name: str) -> str:
+    """A workspace as messages name it.
+
+    >>> workspace_in_words(""), workspace_in_words("w")
+    ('the shared workspace', "workspace 'w'")
+    """
+    return f"workspace {name!r}" if name else "the shared workspace"

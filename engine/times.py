@@ -57,6 +57,7 @@ _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+_NAIVE = re.compile(_TIME.pattern.removesuffix(r"([Zz]|[+-][0-9]{2}:[0-9]{2})"))
 _ACCEPTED = "give an aware datetime, a date, or ISO text such as 2024-03-01 or 2024-03-01T09:00:00Z"
 
 
@@ -87,7 +88,8 @@ def _from_text(value: str, name: str) -> Instant:
             return _from_datetime(datetime.fromisoformat(value.upper()), name)
     except ValueError as error:
         raise InvalidTime(f"{name} is {_shown(value)}: {error}; {_ACCEPTED}") from None
-    raise InvalidTime(f"{name} is {_shown(value)}, which is no instant; {_ACCEPTED}")
+    lack = "has no time zone" if _NAIVE.fullmatch(value) else "is no instant"
+    raise InvalidTime(f"{name} is {_shown(value)}, which {lack}; {_ACCEPTED}")
 
 
 def _shown(value: str) -> str:

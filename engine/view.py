@@ -13,7 +13,7 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import HELD, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
-from doxa.engine.graph import CLAIM, KINDS, NONE, SUPPORT, entity
+from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, entity
 from doxa.engine.items import Change, ClaimItem, Diff, SupportItem, moment_or_none, own_copy
 
 __all__ = ["Payload", "TruthView"]
@@ -118,7 +118,11 @@ class TruthView:
         if found == NONE:
             return NONE
         if found & 7 != CLAIM:
-            raise InvalidEvent(f"{id!r} is a {KINDS[found & 7]}; standing is a claim's")
+            by = self.graph.k_by[found >> 3] if found & 7 == CORRECTION else NONE
+            instead = (
+                "" if by == NONE else f"; ask for that of {self.graph.c_id[by]!r}, put in by it"
+            )
+            raise InvalidEvent(f"{id!r} is a {KINDS[found & 7]}; standing is a claim's{instead}")
         return found >> 3
 
     def in_sight(self, row: int) -> bool:
@@ -249,7 +253,8 @@ class TruthView:
         if not held:
             raise NotHeld(
                 f"nothing is held about {subject!r} {predicate!r} at valid_at {times.iso(self.v)}, "
-                f'revision {self.k}; claims(subject=…, standing="any") shows what is known'
+                f"revision {self.k}; its claims of "
+                "standing 'any' are all that is known about it"
             )
         contested = [row for row, stands in held if stands is Standing.CONTESTED]
         objects = self.graph.c_object
@@ -262,7 +267,9 @@ class TruthView:
         self, subject: str, predicate: str, held: list[int], contested: list[int]
     ) -> None:
         graph = self.graph
-        ids = ", ".join(repr(graph.c_id[row]) for row in reversed(held[:5]))
+        ids = ", ".join(repr(graph.c_id[row]) for row in reversed(held[-5:]))
+        if len(held) > 5:
+            ids += f" and {len(held) - 5} more"
         if contested:
             raise Contested(
                 f"{subject!r} {predicate!r} is contested at valid_at {times.iso(self.v)}: "

@@ -11,7 +11,7 @@ from typing import Any
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Standing
-from doxa.engine.errors import UnknownTarget
+from doxa.engine.errors import UnknownTarget, workspace_in_words
 from doxa.engine.graph import (
     ARTEFACT,
     CLAIM,
@@ -97,7 +97,7 @@ def why(view: TruthView, id: Id, *, workspace: str | None = None) -> Why:
     number = view.find(id, workspace)
     if number == NONE:
         raise UnknownTarget(
-            f"{id!r} is not known at revision {view.k} in workspace {view.workspace!r}"
+            f"{id!r} is not known at revision {view.k} in {workspace_in_words(view.workspace)}"
         )
     return _Explainer(view).explain(number)
 

@@ -151,7 +151,11 @@ TARGETS: dict[str, tuple[Call, type[doxa.DoxaError], tuple[str, ...]]] = {
         lambda on: on.withdraw("nobody"), doxa.UnknownTarget, ("'nobody'", "record it first"),
     ),
     "withdrawal of a source that nobody named": (
-        lambda on: on.withdraw(doxa.Source("nobody")), doxa.UnknownTarget, ("'nobody'", "stats"),
+        lambda on: on.withdraw(doxa.Source("nobody")), doxa.UnknownTarget,
+        ("'nobody'", "spelled otherwise"),
+    ),
+    "withdrawal of a source as if it were an event": (
+        lambda on: on.withdraw("s"), doxa.UnknownTarget, ("'s'", "is a source", "doxa.Source"),
     ),
     "correction of nobody": (
         lambda on: on.correct("nobody", 2), doxa.UnknownTarget, ("'nobody'", "that claim returned"),
@@ -339,7 +343,7 @@ ASKED: dict[str, tuple[Call, tuple[str, ...]]] = {
     "knowledge that is true": (lambda on: on.view(valid_at=DAY, known_at=True), ("True",)),
     "knowledge below zero": (lambda on: on.view(valid_at=DAY, known_at=-1), ("-1", "0 or more")),
     "knowledge inside a commit": (
-        lambda on: on.view(valid_at=DAY, known_at=3), ("position 3", "ends at 5", "whole"),
+        lambda on: on.view(valid_at=DAY, known_at=3), ("position 3", "ends at 5", "give 0"),
     ),
     "knowledge past the head": (
         lambda on: on.view(valid_at=DAY, known_at=99), ("99", "the ledger's is 5"),

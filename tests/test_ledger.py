@@ -246,6 +246,24 @@ def test_value_says_which_of_three_ways_there_is_no_one_value(ledger: doxa.Ledge
     assert view().values("x", "p") == (1, True)
 
 
+def test_a_refusal_to_choose_names_the_first_few_and_counts_the_others(ledger: doxa.Ledger) -> None:
+    for n in range(7):
+        ledger.claim("x", "p", n, id=f"c{n}", source="s")
+    with pytest.raises(doxa.SeveralHeld, match="'c0', 'c1', 'c2', 'c3', 'c4' and 2 more"):
+        ledger.view(valid_at=DAY).value("x", "p")
+
+
+def test_whoever_takes_a_correction_for_its_claim_is_told_of_the_claim(ledger: doxa.Ledger) -> None:
+    made = ledger.correct(ledger.claim("x", "p", 1, source="s"), 2, id="k", source="s")
+    with pytest.raises(doxa.UnknownTarget, match=r"'k' is a correction .* give 'k/replacement'"):
+        ledger.correct(made, 3)
+    with pytest.raises(doxa.InvalidEvent, match="ask for that of 'k/replacement'"):
+        ledger.view(valid_at=DAY).standing(made)
+    gone = ledger.correct("k/replacement")
+    with pytest.raises(doxa.UnknownTarget, match="give the id that claim returned"):
+        ledger.correct(gone, 3)
+
+
 def test_claims_are_those_held_unless_others_are_asked_for(ledger: doxa.Ledger) -> None:
     ledger.claim("x", "p", 1, id="held", source="s")
     ledger.claim("x", "p", 2, id="bare")
