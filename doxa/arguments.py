@@ -160,7 +160,7 @@ def check_text(value: object, name: str) -> None:
 
 def check_list(value: object, name: str) -> list[Any]:
     """The items of a list that was given as an argument; a text is not the list of its letters."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | Mapping | ev.Ref) or not isinstance(value, Iterable):
         raise InvalidEvent(f"{name} is {value!r:.80}; give a list of texts")
     return list(value)
 

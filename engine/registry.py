@@ -14,9 +14,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from doxa.engine.belief import HELD, Belief, Changes, Standing
+from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, entity
 from doxa.engine.times import NEG, POS, Instant, covers
-from doxa.engine.view import Payload, TruthView
+from doxa.engine.view import Id, Payload, TruthView
 
 __all__ = ["Judgement", "Reason", "Registry", "judge_ids"]
 
@@ -75,7 +76,7 @@ class Registry:
         self.reached_at: list[int] = []  # commits, parallel to reached_row
         self.reached_row: list[int] = []
         self._reached: dict[int, list[tuple[int, int]]] = {}  # artefact → (commit, cause)
-        self._marks: dict[int, list[int]] = {}  # artefact → instants at which it may flip
+        self._marks: dict[int, set[int]] = {}  # artefact → instants at which it may flip
         self._marked: dict[int, list[int]] = {}  # instant → artefacts
         self._instants: list[int] = []  # of _marked, sorted on demand
         self._unsorted = False
@@ -139,7 +140,7 @@ class Registry:
         found = self._fingerprints.get(key)
         if found is None:
             found = self._fingerprints[key] = self._view(workspace, v, k).fingerprint
-            if len(self._fingerprints) > 64:
+            if len(self._fingerprints) > 4096:
                 self._fingerprints.popitem(last=False)
         return found
 
@@ -255,10 +256,10 @@ class Registry:
         return bounds
 
     def _mark_all(self, artefact: int, instants: Iterable[int]) -> None:
-        marks = self._marks.setdefault(artefact, [])
+        marks = self._marks.setdefault(artefact, set())
         for at in list(instants):
             if at not in (NEG, POS) and at not in marks:
-                marks.append(at)
+                marks.add(at)
                 rows = self._marked.get(at)
                 if rows is None:
                     self._marked[at] = [artefact]
@@ -311,11 +312,14 @@ class Registry:
         found.update(row for _, row in self._last[bisect_right(self._last, (v, POS)) :])
         return found | self._whole
 
-    def find(self, view: TruthView, id: str) -> tuple[int, Reason | None]:
+    def find(self, view: TruthView, id: Id) -> tuple[int, Reason | None]:
         """The row of an artefact as a view may name it, or NONE and why not."""
+        named, name = _parts(id)
         later = NONE
         for place in dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,)):
-            found = view.graph.find(place, id)
+            if named not in (None, place):
+                continue
+            found = view.graph.find(place, name)
             if found == NONE or found & 7 != ARTEFACT:
                 continue
             if self.graph.a_pos[found >> 3] <= view.k:
@@ -326,9 +330,16 @@ class Registry:
             return later, None
         elsewhere = any(
             n != NONE and n & 7 == ARTEFACT and self.graph.a_pos[n >> 3] <= view.horizon
-            for n in [known.get(id, NONE) for known in list(view.graph.ids.values())]
+            for n in [known.get(name, NONE) for known in list(view.graph.ids.values())]
         )
         return NONE, Reason.WRONG_WORKSPACE if elsewhere else Reason.UNKNOWN_ARTIFACT
+
+
+def _parts(id: Id) -> tuple[str | None, str]:
+    """The workspace that an id names, if it does, and the id in it."""
+    if isinstance(id, str):
+        return None, id
+    return (id.workspace, id.id) if isinstance(id, Ref) else (id["workspace"], id["id"])
 
 
 def _all_bounds(graph: Graph) -> set[int]:
@@ -340,22 +351,24 @@ def _all_bounds(graph: Graph) -> set[int]:
     return set().union(*columns) - {NEG, POS}
 
 
-def judge_ids(registry: Registry, view: TruthView, ids: Iterable[str]) -> list[Judgement]:
+def judge_ids(registry: Registry, view: TruthView, ids: Iterable[Id]) -> list[Judgement]:
     """Whether claims and artefacts may be served at a view, one judgement an id, in order."""
     return [_judge_id(registry, view, id) for id in ids]
 
 
-def _judge_id(registry: Registry, view: TruthView, id: str) -> Judgement:
+def _judge_id(registry: Registry, view: TruthView, id: Id) -> Judgement:
     found = view.find(id)
+    name = _parts(id)[1]
     if found != NONE and found & 7 == CLAIM:
         standing = view.standing_in_sight(found >> 3)
         if standing in HELD:
-            return Judgement(id, True, None, None, standing)
-        return Judgement(id, False, Reason.MISSING_FACT, id, standing)
+            return Judgement(name, True, None, None, standing)
+        return Judgement(name, False, Reason.MISSING_FACT, name, standing)
     if found != NONE and found & 7 == SUPPORT:
         live = view.belief.live(found >> 3, view.v, view.k)
-        return Judgement(id, live, None if live else Reason.MISSING_SUPPORT, None if live else id)
+        missing = None if live else Reason.MISSING_SUPPORT
+        return Judgement(name, live, missing, None if live else name)
     row, reason = registry.find(view, id)
     if reason is not None:
-        return Judgement(id, False, reason)
+        return Judgement(name, False, reason)
     return registry.judge(row, view.v, view.k)

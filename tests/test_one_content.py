@@ -59,3 +59,16 @@ def test_a_reference_with_its_own_workspace_spelled_out_is_a_repeat(
     for same in ([named], [named, "a"]):
         assert ledger.append([fields | {"because": same}]).repeated == 1
     refused(ledger, appending(fields | {"because": ["b"]}), doxa.DuplicateId, "other content")
+
+
+def test_a_text_is_judged_by_its_id_in_a_named_workspace(pair: doxa.Ledger) -> None:
+    pair.summarize("shared", facts=["a"], id="n")
+    pair.claim("x", "p", 1, id="c", workspace="w")
+    pair.summarize("own", facts=["c"], id="n", workspace="w")
+    view = pair.view(valid_at="2024-06-01", workspace="w")
+    named: list[Any] = [doxa.Ref("", "n"), {"workspace": "w", "id": "n"}, "n", doxa.Ref("", "a")]
+    judged = [(one.id, one.eligible) for one in pair.judge(named, view)]
+    assert judged == [("n", True), ("n", False), ("n", False), ("a", True)]
+    (elsewhere,) = pair.judge([doxa.Ref("v", "n")], view)
+    assert elsewhere.reason == "wrong_workspace"
+    refused(pair, lambda on: on.judge(doxa.Ref("", "a"), view), doxa.InvalidEvent, "give a list")

@@ -1,0 +1,32 @@
+"""Which coordinates are refused, wherever they may be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import doxa
+from tests.refusals import DAY, Call, refused
+
+AS_OF: dict[str, Call] = {
+    "view": lambda on: on.view(as_of=DAY),
+    "history": lambda on: on.history("x", "p", as_of=DAY),
+    "assemble_fresh": lambda on: on.assemble_fresh("q", budget=9, as_of=DAY),
+}
+
+
+@pytest.mark.parametrize("call", AS_OF)
+def test_as_of_in_place_of_valid_at_is_refused_by_naming_the_two(
+    call: str, ledger: doxa.Ledger
+) -> None:
+    refused(ledger, AS_OF[call], doxa.CallerError, "as_of is refused", "valid_at", "known_at")
+
+
+def test_no_receipt_is_of_a_position_inside_a_commit(ledger: doxa.Ledger) -> None:
+    claim: dict[str, Any] = {"event": "claim", "subject": "x", "predicate": "p", "object": 1}
+    ledger.append([claim | {"id": "a"}, claim | {"id": "b"}])
+    block = ledger.assemble("q", view=ledger.view(valid_at=DAY), budget=9)
+    receipt = block.receipt.as_dict()
+    receipt["view"]["revision"] = 1
+    refused(ledger, lambda on: on.replay(receipt), doxa.CallerError, "inside the commit")
