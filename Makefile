@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml
 	@echo "Making the environment in .venv (once; about a minute)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
 demo: $(STAMP)  ## doxa at work on a small example
