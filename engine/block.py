@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from doxa.engine.candidates import LeftOut
@@ -103,7 +103,7 @@ class Block:
     budget: int
     used: int
     unit: str
-    receipt: Receipt
+    receipt: Receipt = field(repr=False)  # long, and for keeping rather than for reading
 
     def __str__(self) -> str:
         return self.text
