@@ -11,6 +11,7 @@ import pytest
 
 import doxa
 from doxa.adapters.exchange import export_events, set_aside
+from doxa.adapters.exchange.lines import LINE_LIMIT
 from doxa.adapters.exchange.set_aside import FILE, Register, SetAside, identify
 from doxa.ledger import Ledger
 
@@ -276,3 +277,29 @@ def test_a_torn_line_beside_a_whole_one_of_its_id_stays_set_aside(tmp_path: Path
         write(file, whole, whole)
         assert not ledger.import_events(file).set_aside
         assert not set_aside(ledger)
+
+
+@pytest.mark.parametrize(
+    "foreign", [{"id": []}, {"line": []}, {"text": []}, {"file": 5}, {"reason": {}}, {"code": None}]
+)
+def test_what_is_not_of_the_registers_form_stops_no_import(
+    foreign: dict[str, Any], tmp_path: Path
+) -> None:
+    with doxa.open(tmp_path / "ledger") as ledger:
+        ledger.import_events(["torn"])
+        with (tmp_path / "ledger" / FILE).open("a") as file:
+            file.write(json.dumps({"line": 1, "reason": "r", "text": "t"} | foreign) + "\n")
+        assert ledger.import_events(["torn", claim("b")]).events == 1
+        assert [aside.text for aside in set_aside(ledger)] == ["torn"]
+
+
+def test_only_the_beginning_of_an_overlong_line_is_kept_wherever_it_came_from(
+    tmp_path: Path,
+) -> None:
+    long = '{"event":"claim","id":"' + "a" * LINE_LIMIT
+    file = write(tmp_path / "in.jsonl", long)
+    with doxa.open(tmp_path / "ledger") as ledger:
+        for given in (file, [long], [long.encode()]):
+            ledger.import_events(given)
+        assert [aside.text for aside in set_aside(ledger)] == [long[:1_000]] * 2
+        assert {aside.code for aside in set_aside(ledger)} == {"payload_too_large"}

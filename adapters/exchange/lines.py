@@ -103,7 +103,10 @@ class Lines:
             assert self._given is not None
             for number, raw in enumerate(self._given, 1):
                 self._read = number
-                yield _without_mark(Line(number, raw))
+                if isinstance(raw, str | bytes) and len(raw) > LINE_LIMIT:
+                    yield _overlong(number, raw, len(raw))
+                else:
+                    yield _without_mark(Line(number, raw))
 
     def _count(self, number: int) -> None:
         self._read = number
@@ -157,14 +160,18 @@ def _read(readline: Callable[[int], Any], count: Callable[[int], None]) -> Itera
             ) from None
         count(number)
         if length > LINE_LIMIT:
-            yield Line(
-                number,
-                raw[:_KEPT],
-                f"the line has {length:,} bytes, and an event at most {PAYLOAD_LIMIT:,}; only its "
-                "beginning is kept",
-            )
+            yield _overlong(number, raw, length)
         else:
             yield _without_mark(Line(number, raw))
+
+
+def _overlong(number: int, raw: str | bytes, length: int) -> Line:
+    return Line(
+        number,
+        raw[:_KEPT],
+        f"the line has {length:,} bytes, and an event at most {PAYLOAD_LIMIT:,}; only its "
+        "beginning is kept",
+    )
 
 
 def _ended(raw: str | bytes) -> bool:

@@ -158,8 +158,18 @@ class Register:
 
 def _parsed(content: bytes) -> Iterator[SetAside]:
     for raw in content.split(b"\n"):
-        with contextlib.suppress(ValueError, TypeError):
-            yield SetAside(**json.loads(raw))
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            kept = SetAside(**json.loads(raw))
+            if _is_whole(kept):
+                yield kept
+
+
+def _is_whole(kept: SetAside) -> bool:
+    """Whether a line of the register is of its form, and not something that got there otherwise."""
+    texts = (kept.reason, kept.text, kept.code, kept.file, kept.workspace)
+    if type(kept.line) is not int or not all(isinstance(text, str) for text in texts):
+        return False
+    return all(one is None or isinstance(one, str) for one in (kept.id, kept.set_aside_at))
 
 
 def _written(line: SetAside) -> str:
