@@ -697,6 +697,18 @@ def test_an_interruption_is_told_by_its_code(path: Path, monkeypatch: pytest.Mon
     assert run("stats", path).exit_code == 130
 
 
+def test_an_interrupted_import_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(ledger: Ledger, lines: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "import_events", stopped)
+    told = run("import", tmp_path / "l", "-", stdin="")
+    assert (told.exit_code, told.stdout) == (130, "")
+    assert "run the same import again" in told.stderr
+
+
 def test_the_version_and_the_help(path: Path) -> None:
     assert ok("--version") == f"doxa {doxa.__version__}"
     assert "Commands" in ok("--help")

@@ -64,10 +64,14 @@ def import_(
     to resume.
     """
     lines = opt.given(file)  # before a ledger is made for it
-    with opt.writing(path) as ledger, progress("import") as told:
-        report = ledger.import_events(
-            lines, restamp=restamp, strict=strict, workspace=workspace, progress=told
-        )
+    try:
+        with opt.writing(path) as ledger, progress("import") as told:
+            report = ledger.import_events(
+                lines, restamp=restamp, strict=strict, workspace=workspace, progress=told
+            )
+    except KeyboardInterrupt:
+        note("interrupted; what went in is whole commits: run the same import again to go on")
+        raise
     if as_json:
         document(asdict(report))
     else:
