@@ -19,6 +19,7 @@ from doxa.engine.errors import (
     DoxaError,
     DuplicateId,
     InvalidEvent,
+    InvalidTime,
     UnknownTarget,
 )
 from doxa.engine.log import (
@@ -52,6 +53,10 @@ _SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=?"
 _ERASE: Final = "UPDATE log SET data=NULL, salt=NULL, commitment=? WHERE position=?"
 _KEY: Final = "INSERT INTO log_key VALUES(?,?,?)"
 _TAG: Final = "INSERT OR IGNORE INTO log_tag VALUES(?,?)"
+
+# Every commit is later than the one before: what is recorded on the last day that can be told apart
+# would keep all others out, for good.
+_LAST_DAY: Final = times.LAST - times.DAY
 
 as_row = cast("Callable[[Any], Row]", partial(tuple.__new__, Row))
 
@@ -206,8 +211,8 @@ class Transaction:
     def _recorded_at(self, stated: int | None) -> int:
         last = self.head.recorded_at if self.head.position else times.FIRST - 1
         if stated is None:
-            return stated_instant(max(self._writer.clock(), last + 1))
-        if stated_instant(stated) <= last:
+            return stated_instant(_followed(max(self._writer.clock(), last + 1), last))
+        if _followed(stated_instant(stated), last) <= last:
             raise ClockError(
                 f"recorded_at {times.iso(stated)} is not later than the head's, "
                 f"{times.iso(last)}; leave it out, or state a later one"
@@ -273,3 +278,14 @@ class Transaction:
             if data is not None:
                 self._write(_ERASE, [(commitment(salt, data), position)])
                 self._changed = True
+
+
+def _followed(recorded_at: int, last: int) -> int:
+    """A time of recording that leaves time for those after it, or is the next one of all. Raises
+    `InvalidTime`."""
+    if recorded_at > max(_LAST_DAY, last + 1):
+        raise InvalidTime(
+            "recorded_at is on 9999-12-31, the last day of all, and nothing could be recorded "
+            "after it; state the time of recording, or set the clock"
+        )
+    return recorded_at

@@ -377,11 +377,16 @@ def test_a_later_line_that_names_a_bad_one_is_set_aside_for_that(ledger: Ledger)
     assert aside(report) == [1, 2]
 
 
-def test_a_time_that_nothing_could_follow_is_the_last(ledger: Ledger) -> None:
-    end = "9999-12-31T23:59:59.999999Z"
-    report = ledger.import_events([line("a", end), line("b", None), line("c", end)], restamp=True)
-    assert aside(report) == [2, 3]
-    assert ids(ledger) == ["a"]
+def test_a_time_that_nothing_could_follow_keeps_nothing_else_out(ledger: Ledger) -> None:
+    end, before = "9999-12-31T23:59:59.999999Z", "9999-12-30T23:59:59.999999Z"
+    report = ledger.import_events([line("a", end), line("b", before), line("c", None)])
+    assert aside(report) == [1]
+    assert "nothing could be recorded after it" in only_reason(report)
+    assert ids(ledger) == ["b", "c"]
+    assert ledger.import_events([line("d", end), line("e", T1)], restamp=True).events == 1
+    with pytest.raises(doxa.InvalidTime, match="the last day"):
+        ledger.claim("x", "p", 1, recorded_at=end)
+    assert ids(ledger) == ["b", "c", "e"]
 
 
 # ---------------------------------------------------------------- time
