@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -74,13 +75,23 @@ def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
         for row in view.rows(subject, predicate)
         if graph.c_from[row] <= view.v < graph.c_to[row] and view.in_sight(row)
     ]
-    moments = {graph.commit_of(graph.c_pos[row]) for row in rows}
+    due: dict[int, list[int]] = {}  # commit → the claims that may stand otherwise from it on
     for row in rows:
-        moments.update(k for k in belief.changes_of(row) if 0 < k <= view.k)
+        due.setdefault(graph.commit_of(graph.c_pos[row]), []).append(row)
+        for k in belief.changes_of(row):
+            if 0 < k <= view.k:
+                due.setdefault(k, []).append(row)
+    held: list[int] = []  # in log order
     found: list[Belief] = []
     last: tuple[frozenset[str], bool] = (frozenset(), False)
-    for k in sorted(moments):
-        distinct, contested = view.held_values(rows, k)
+    for k in sorted(due):
+        for row in set(due[k]):
+            place = bisect_left(held, row)
+            if place < len(held) and held[place] == row:
+                del held[place]
+            if belief.held(row, view.v, k):
+                held.insert(place, row)
+        distinct, contested = view.held_values(held, k)
         state = (frozenset(distinct), contested)
         if state == last:
             continue

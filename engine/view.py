@@ -231,8 +231,9 @@ class TruthView:
             standing = self.belief.standing(row, self.v, k)
             if standing in HELD:
                 contested = contested or standing is Standing.CONTESTED
-                value = self.graph.c_object[row]
-                distinct.setdefault(ev.equality_key(value), own_copy(value))
+                key = self.belief.object_key(row)
+                if key not in distinct:
+                    distinct[key] = own_copy(self.graph.c_object[row])
         return distinct, contested
 
     def values(self, subject: str, predicate: str) -> tuple[Any, ...]:
