@@ -336,10 +336,10 @@ class _Settlement:
             affected[claim] = None
             self._set_held(claim, subtract(now.held, lost))
             cause = self.claims[claim]
-            for row in graph.dependents.get(claim, ()):
-                if not graph.s_refutes[row]:
-                    self.claims.setdefault(graph.s_claim[row], cause)
-                    queue.append((graph.s_claim[row], lost))
+            leaning = (r for r in graph.dependents.get(claim, ()) if not graph.s_refutes[r])
+            for follower in dict.fromkeys(graph.s_claim[row] for row in leaning):
+                self.claims.setdefault(follower, cause)
+                queue.append((follower, lost))
         return affected
 
     def _basis_now(self, support: int) -> Intervals:

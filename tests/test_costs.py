@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
 import doxa
+from doxa.engine import settle, times
 from doxa.engine.belief import Belief
 
 
@@ -22,3 +24,23 @@ def test_a_long_series_of_corrections_is_told_at_the_cost_of_its_length(
         told = ledger.history("x", "p", valid_at="2024-06-01")
     assert [belief.value for belief in told] == list(range(length))
     assert asked.call_count <= 2 * length
+
+
+def test_a_claim_that_leans_on_another_by_many_portions_falls_once(ledger: doxa.Ledger) -> None:
+    count, day = 200, timedelta(days=1)
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    premise: dict[str, Any] = {"event": "claim", "id": "a", "subject": "x", "predicate": "p"}
+    support: dict[str, Any] = {"event": "support", "claim": "b", "because": ["a"]}
+    portions = [(start + 2 * n * day, start + (2 * n + 1) * day) for n in range(count)]
+    ledger.append(
+        [
+            premise | {"object": 1, "source": "s"},
+            premise | {"id": "b", "object": 2},
+            *(support | {"valid_from": low, "valid_to": high} for low, high in portions),
+        ]
+    )
+    with patch.object(settle, "intersect", side_effect=times.intersect) as cut:
+        ledger.withdraw("a", valid_from=portions[3][0], valid_to=portions[4][0])
+    assert cut.call_count <= 3 * count
+    standings = [str(ledger.view(valid_at=low).standing("b")) for low, _ in portions[2:5]]
+    assert standings == ["reported", "unsupported", "reported"]
