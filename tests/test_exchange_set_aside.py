@@ -6,11 +6,12 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import doxa
-from doxa.adapters.exchange import export_events, set_aside
+from doxa.adapters.exchange import export_events, importing, set_aside
 from doxa.adapters.exchange.lines import LINE_LIMIT
 from doxa.adapters.exchange.set_aside import FILE, Register, SetAside, identify
 from doxa.ledger import Ledger
@@ -241,6 +242,14 @@ def test_two_processes_keep_and_remove_without_losing_each_others_lines(tmp_path
     assert [kept.line for kept in Register(tmp_path)] == [5]
 
 
+def test_two_processes_that_import_one_file_keep_each_line_once(tmp_path: Path) -> None:
+    one, other = Register(tmp_path), Register(tmp_path)
+    one.add([entry(1), entry(2)])
+    other.add([entry(1), entry(2), entry(3)])
+    assert [kept.line for kept in other] == [1, 2, 3]
+    assert [kept.line for kept in Register(tmp_path)] == [1, 2, 3]
+
+
 def test_a_register_that_can_not_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(doxa.StorageError, match="set-aside"):
@@ -303,3 +312,22 @@ def test_only_the_beginning_of_an_overlong_line_is_kept_wherever_it_came_from(
             ledger.import_events(given)
         assert [aside.text for aside in set_aside(ledger)] == [long[:1_000]] * 2
         assert {aside.code for aside in set_aside(ledger)} == {"payload_too_large"}
+
+
+def test_a_disk_that_fills_up_on_the_way_does_not_deny_what_went_in(tmp_path: Path) -> None:
+    lines = [claim("a", T1), claim("b", T2), claim("c", T3)]
+    with doxa.open(tmp_path / "ledger") as ledger:
+        once = iter([ledger._stream.append_many])
+
+        def failing(*args: Any, **options: Any) -> Any:
+            for whole in once:
+                return whole(*args, **options)
+            raise doxa.StorageError("the disk is full; nothing was written")
+
+        with (
+            patch.object(importing, "BATCH", 1),
+            patch.object(ledger._stream, "append_many", failing),
+            pytest.raises(doxa.StorageError, match=r"before that, 1 event\(s\) of this import"),
+        ):
+            ledger.import_events(lines)
+        assert (ledger.revision, ledger.import_events(lines).repeated) == (1, 1)

@@ -11,7 +11,14 @@ from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, shown
 from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.errors import CallerError, DoxaError, DuplicateId, InvalidEvent, UnknownTarget
+from doxa.engine.errors import (
+    CallerError,
+    DoxaError,
+    DuplicateId,
+    InvalidEvent,
+    StorageError,
+    UnknownTarget,
+)
 from doxa.engine.graph import NONE
 from doxa.engine.parse import parse
 from doxa.engine.stream import Committed, Request
@@ -324,7 +331,15 @@ class _Import:
         ]
         if requests or self.strict:
             check = self._all_or_nothing(batch) if self.strict else None
-            answers = self.stream.append_many(requests, check=check)
+            try:
+                answers = self.stream.append_many(requests, check=check)
+            except StorageError as error:
+                if not self.events:
+                    raise
+                raise StorageError(
+                    f"{error}; before that, {self.events} event(s) of this import went in: they "
+                    "are repeats when it is run again"
+                ) from error
             went_in: list[SetAside] = []
             for group, answer in zip(batch, answers, strict=True):
                 self._count(group, answer, went_in)

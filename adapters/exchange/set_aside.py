@@ -129,16 +129,22 @@ class Register:
 
     def add(self, lines: Iterable[SetAside]) -> None:
         """Keeps lines, durably; the same line of the same file is not kept twice."""
-        fresh = [line for line in lines if line.line_key not in self._there]
+        given = list(lines)
+        fresh = self._fresh(given)
         if not fresh:
             return
         if self._file is not None:
             with _locked(self._file) as file:
+                self._load()  # another process may have kept some of them meanwhile
+                fresh = self._fresh(given)
                 torn = os.fstat(file).st_size > 0 and not _whole(self._file)
                 text = "".join(map(_written, fresh))
                 _write(self._file, file, ("\n" if torn else "") + text)
         self._lines += fresh
         self._index()
+
+    def _fresh(self, lines: Iterable[SetAside]) -> list[SetAside]:
+        return [line for line in lines if line.line_key not in self._there]
 
     def remove(self, lines: Iterable[SetAside]) -> None:
         """Takes out lines that went in."""
