@@ -114,6 +114,17 @@ class Ledger(Writing):
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})" if self.path else "Ledger(in memory)"
 

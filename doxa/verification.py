@@ -76,8 +76,8 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
     )
     if ledger.recorder.wal_reset_bug:
         report.notes.append(
-            f"SQLite {ledger.recorder.sqlite_version} has the WAL-reset bug; doxa's lock file "
-            "keeps it from striking: let nothing else write to or checkpoint log.sqlite"
+            f"nothing to do: SQLite {ledger.recorder.sqlite_version} has the WAL-reset bug, which "
+            "can't strike while only doxa writes to log.sqlite"
         )
     if audit.problems or not oracle:
         return report

@@ -68,14 +68,14 @@ def assemble(
     if top_k is not None:
         _check_number("top_k", top_k, 1)
     if count is not None and not callable(count):
-        raise CallerError(f"count is a {type(count).__name__}; give a function of a text")
+        raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
     read = None if candidates is None else read_all(candidates)
     return _Assembly(registry, view, Texts(registry), budget, count).block(query, read, top_k)
 
 
 def _check_query(query: object) -> None:
     if not isinstance(query, str):
-        raise CallerError(f"query is a {type(query).__name__}; give text")
+        raise CallerError(f"query is of type {type(query).__name__}; give text")
     if (at := surrogate(query)) is not None:
         raise CallerError(f"query holds half of a surrogate pair at {at}: it is not Unicode text")
 

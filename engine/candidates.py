@@ -138,7 +138,7 @@ def read(item: object) -> Candidate | Unread:
     elif isinstance(item, Mapping):
         values = dict(item)
     else:
-        return Unread("", f"is a {type(item).__name__}; give a Candidate or a mapping", True)
+        return Unread("", f"is of type {type(item).__name__}; give a Candidate or a mapping", True)
     try:
         id = _text("id", values.get("id"))
     except _Bad as bad:
@@ -160,7 +160,7 @@ def _shown(value: object) -> str:
     """A value in words that are the same in every process."""
     if value is None or isinstance(value, str | int | float):
         return f"{value!r:.60}"
-    return f"a {type(value).__name__}"
+    return f"something of type {type(value).__name__}"
 
 
 def _read(id: str, values: Mapping[Any, Any]) -> Candidate:

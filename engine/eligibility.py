@@ -190,7 +190,9 @@ class Judge:
         if judged.reason is not None:
             about = "" if judged.about is None else f" {judged.about!r}"
             standing = "" if judged.standing is None else f" ({judged.standing})"
-            detail = f"registered {id!r}: {judged.reason}{about}{standing}"
+            detail = (
+                f"registered {id!r} rests on{about}{standing}" if about else f"registered {id!r}"
+            )
             problems.append(_Problem(judged.reason, detail, judged.about or id, judged.standing))
         problems += self._out_of_sight(row)
         first = _first(problems)

@@ -97,13 +97,13 @@ def _json_container(value: object, depth: int) -> object:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                refuse(f"has the key {key!r}, a {type(key).__name__}; keys are text")
+                refuse(f"has the key {key!r}, of type {type(key).__name__}; keys are text")
         return {_text(key): _json_nested(item, depth) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_json_nested(item, depth) for item in value]
     refuse(
-        f"holds a {type(value).__name__}; a value is null, true, false, a number, text, "
-        "a list or an object with text keys"
+        f"holds something of type {type(value).__name__}; a value is null, true, false, "
+        "a number, text, a list or an object with text keys"
     )
 
 

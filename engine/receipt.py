@@ -186,8 +186,8 @@ def as_receipt(given: object) -> Receipt:
     fields = given.as_dict() if isinstance(given, Receipt) else given
     if not isinstance(fields, Mapping) or "receipt" not in fields:
         raise CallerError(
-            f"this is no receipt but a {type(given).__name__}; give block.receipt, or the object "
-            "that its as_dict returned"
+            f"this is of type {type(given).__name__} and no receipt; give block.receipt, or "
+            "the object that its as_dict returned"
         )
     version = fields["receipt"]
     if not _is_int(version) or version < 1:

@@ -77,7 +77,7 @@ def instant(value: object, name: str = "time") -> Instant:
         return _from_datetime(value, name)
     if isinstance(value, date):
         return (value.toordinal() - 719_163) * DAY
-    raise InvalidTime(f"{name} is {value!r}, a {type(value).__name__}; {_ACCEPTED}")
+    raise InvalidTime(f"{name} is {value!r}, of type {type(value).__name__}; {_ACCEPTED}")
 
 
 def _from_text(value: str, name: str) -> Instant:

@@ -408,7 +408,8 @@ class TruthView:
 def _check(text: object) -> None:
     if not isinstance(text, str):
         raise CallerError(
-            f"{text!r:.80} is a {type(text).__name__}; subjects, predicates and kinds are text"
+            f"{text!r:.80} is of type {type(text).__name__}; subjects, predicates and kinds are "
+            "text"
         )
 
 
@@ -419,6 +420,8 @@ def _standings(
         return HELD
     if standing == "any":
         return frozenset(Standing)
+    if standing == "held":
+        return HELD
     try:
         wanted = [standing] if isinstance(standing, str) else list(standing)
         return frozenset(Standing(item) for item in wanted)

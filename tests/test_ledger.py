@@ -433,3 +433,24 @@ def test_a_clock_that_once_ran_ahead_hides_nothing() -> None:
         assert ledger.view(valid_at=DAY, known_at="2025-06-01").values("x", "p") == ()
         assert ledger.view(valid_at=DAY, known_at="2031-01-01").values("x", "p") == (1,)
         assert ledger.stats()["ahead_of_clock_seconds"] > 0
+
+
+def test_a_ledger_is_closed_by_an_asynchronous_with_too(tmp_path: Path) -> None:
+    async def told() -> doxa.Ledger:
+        async with doxa.open(tmp_path / "ledger") as ledger:
+            await ledger.aclaim("x", "p", 1, id="a", source="s")
+            assert (await ledger.aview(valid_at=DAY)).value("x", "p") == 1
+        return ledger
+
+    closed = asyncio.run(told())
+    with pytest.raises(doxa.CallerError, match="closed"):
+        closed.claim("x", "p", 2)
+
+
+def test_held_names_the_standings_that_are_believed(ledger: doxa.Ledger) -> None:
+    for id in ("a", "b"):
+        ledger.claim("x", "p", id, id=id, source="s")
+    ledger.withdraw("b")
+    view = ledger.view(valid_at=DAY)
+    assert [item.id for item in view.claims(standing="held")] == ["a"]
+    assert [item.id for item in view.claims(standing="any")] == ["a", "b"]

@@ -119,7 +119,7 @@ Count = Annotated[
 
 @contextmanager
 def reading(path: str) -> Iterator[Ledger]:
-    """A ledger that must be there."""
+    """A ledger that must be there: to read it, or to write to what is in it."""
     with doxa.open(path, create=False) as ledger:
         yield ledger
 
@@ -265,6 +265,6 @@ def counter(name: str | None) -> Callable[[str], int] | None:
             f"--count {name!r} names no function as module:function: {error}"
         ) from None
     if not callable(found):
-        raise CallerError(f"--count {name!r} is a {type(found).__name__}, not a function")
+        raise CallerError(f"--count {name!r} is of type {type(found).__name__}, not a function")
     counted: Callable[[str], int] = found
     return counted

@@ -228,6 +228,8 @@ def diff(
         columns = ("id", "subject", "predicate", "object", "before", "after")
         table(columns, [[change[column] for column in columns] for change in changes])
         note(f"{len(changes)} claim(s) stand otherwise")
+        if other_valid_at is None and other_known_at is None:
+            note("both views are the same; give --other-valid-at or --other-known-at")
     return NO if changes else DONE
 
 

@@ -94,7 +94,7 @@ def support(
     as_json: opt.AsJson = False,
 ) -> None:
     """Record evidence on a claim; prints an id."""
-    with opt.writing(path) as ledger:
+    with opt.reading(path) as ledger:
         made = ledger.support(
             claim,
             source=opt.source(source),
@@ -134,7 +134,7 @@ def withdraw(
     Artefacts too; the id is the withdrawal's. Without bounds it is taken back at all valid times.
     The source says who asked.
     """
-    with opt.writing(path) as ledger:
+    with opt.reading(path) as ledger:
         made = ledger.withdraw(
             doxa.Source(target) if whole_source else target,
             reason=reason,
@@ -178,7 +178,7 @@ def correct(
     By a new value, by another claim, or by nothing, over its valid time or a portion of it. A
     bound that is left out takes its default; none makes it open. The id is the correction's.
     """
-    with opt.writing(path) as ledger:
+    with opt.reading(path) as ledger:
         made = ledger.correct(
             claim,
             opt.value(object, object_json),

@@ -229,7 +229,7 @@ _NAMES: Final = {
 
 def _reason(raw: object, error: Exception) -> str:
     if not isinstance(raw, str | bytes):
-        return f"a {type(raw).__name__} is no line; give text, bytes or a mapping"
+        return f"something of type {type(raw).__name__} is no line; give text, bytes or a mapping"
     if "digits" in str(error):
         return "a whole number has more digits than can be read (4300)"
     return str(error)
