@@ -805,3 +805,20 @@ def test_a_table_on_a_narrow_terminal_is_folded_and_not_cut_off(
     rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
     assert "".join(row[1].strip() for row in rows) == "summary-e1a1b7c3bfed4ac08902"
     assert "".join(row[2].strip() for row in rows) == "2024-03-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("withdraw", "a"),
+        ("support", "a", "--source", "s"),
+        ("correct", "a"),
+        ("cite", "text", "--claim", "a"),
+        ("summarize", "text", "--fact", "a"),
+    ],
+)
+def test_what_can_only_follow_a_claim_makes_no_ledger(tmp_path: Path, words: Any) -> None:
+    path = tmp_path / "mistyped.doxa"
+    done = run(words[0], path, *words[1:])
+    assert done.exit_code == 2
+    assert not path.exists()

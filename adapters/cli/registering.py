@@ -66,7 +66,7 @@ def cite(
     It quotes one support at least, or those of a claim. The times name the view that the text was
     made from: exit 3 if the truth of a snapshot moved since.
     """
-    with opt.writing(path) as ledger:
+    with opt.reading(path) as ledger:
         made = ledger.cite(
             text,
             claim=claim,
@@ -105,7 +105,7 @@ def summarize(
     It declares what it rests on. The times name the view that the text was made from: exit 3 if
     the truth of a snapshot moved since.
     """
-    with opt.writing(path) as ledger:
+    with opt.reading(path) as ledger:
         made = ledger.summarize(
             text,
             facts=opt.references(facts),
