@@ -29,6 +29,11 @@ class TruthView(engine_view.TruthView):
         super().__init__(*args, **kwargs)
         self.origin = origin  # what it was captured from, and the registry as it was kept there
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__ and name[0] != "_":
+            raise AttributeError(f"a view never changes: capture another for another {name}")
+        super().__setattr__(name, value)
+
     def why(self, id: str, *, workspace: str | None = None) -> Why:
         """The events, sources and steps behind the standing of a claim, or behind an artefact:
         a tree, to be printed or taken as data (``as_dict``)."""

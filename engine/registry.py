@@ -72,7 +72,9 @@ class Registry:
         self._dependants: dict[int, list[int]] = {}  # entity → artefact rows
         self._by_subject: dict[int, list[int]] = {}  # subject → snapshots bound to it
         self._by_workspace: dict[int, list[int]] = {}  # workspace → snapshots of the whole of it
-        self._whole: set[int] = set()  # those, and the summaries that cite one
+        self._whole: dict[int, set[int]] = {}  # those, and summaries that cite one → workspaces
+        # What reaches every snapshot of a whole workspace is kept once: (commit, cause).
+        self._swept: dict[int, list[tuple[int, int]]] = {}
         self.reached_at: list[int] = []  # commits, parallel to reached_row
         self.reached_row: list[int] = []
         self._reached: dict[int, list[tuple[int, int]]] = {}  # artefact → (commit, cause)
@@ -191,10 +193,10 @@ class Registry:
                 if place in (shared, graph.a_ws[artefact]):
                     reached.setdefault(artefact, cause)
                     self._mark_all(artefact, self._claim_bounds(claim))
-            for workspace, rows in self._by_workspace.items():
-                if place in (shared, workspace):
-                    for artefact in rows:
-                        reached.setdefault(artefact, cause)
+            for workspace in self._by_workspace:
+                swept = self._swept.setdefault(workspace, [])
+                if place in (shared, workspace) and (not swept or swept[-1][0] < changes.position):
+                    swept.append((changes.position, cause))
 
     def _follow_citations(self, reached: dict[int, int]) -> None:
         for citation, cause in list(reached.items()):
@@ -217,13 +219,14 @@ class Registry:
                     self._mark_all(row, self._bounds(entity(CLAIM, premise)))
             self._mark_all(row, self._bounds(number))
         self._mark_all(row, self._bounds(entity(ARTEFACT, row)))
-        if not self._whole.isdisjoint(graph.a_citations[row]):
-            self._whole.add(row)
+        for citation in graph.a_citations[row]:
+            if citation in self._whole:
+                self._whole.setdefault(row, set()).update(self._whole[citation])
         if graph.a_snapshot[row]:
             subjects = graph.a_subjects.get(row)
             if subjects is None:
                 self._by_workspace.setdefault(graph.a_ws[row], []).append(row)
-                self._whole.add(row)
+                self._whole.setdefault(row, set()).add(graph.a_ws[row])
             for subject in subjects or ():
                 self._by_subject.setdefault(subject, []).append(row)
                 for claim in graph.claims_about(subject, None):
@@ -272,7 +275,15 @@ class Registry:
 
     def reaches(self, artefact: int, after: int, upto: int) -> list[tuple[int, int]]:
         """The commits in (after, upto] that reached an artefact, each with the causing event."""
-        return [r for r in self._reached.get(artefact, ()) if after < r[0] <= upto]
+        found = dict(r for r in self._reached.get(artefact, ()) if after < r[0] <= upto)
+        for workspace in self._whole.get(artefact, ()):
+            for commit, cause in self._swept_between(workspace, after, upto):
+                found.setdefault(commit, cause)
+        return sorted(found.items())
+
+    def _swept_between(self, workspace: int, after: int, upto: int) -> list[tuple[int, int]]:
+        swept = self._swept.get(workspace, [])
+        return swept[bisect_right(swept, (after, POS)) : bisect_right(swept, (upto, POS))]
 
     def marks(self, artefact: int, low: Instant, high: Instant) -> list[Instant]:
         """The instants in (low, high] at which an artefact may flip with no event, ascending."""
@@ -283,7 +294,11 @@ class Registry:
     def reached_between(self, after: int, upto: int) -> set[int]:
         """The artefacts that commits in (after, upto] reached."""
         low, high = bisect_right(self.reached_at, after), bisect_right(self.reached_at, upto)
-        return set(self.reached_row[low:high])
+        found = set(self.reached_row[low:high])
+        moved = {ws for ws in self._swept if self._swept_between(ws, after, upto)}
+        if moved:
+            found.update(row for row, places in self._whole.items() if not moved.isdisjoint(places))
+        return found
 
     def marked_between(self, low: Instant, high: Instant) -> set[int]:
         """The artefacts that may flip at an instant in (low, high]."""
@@ -294,7 +309,7 @@ class Registry:
             self._unsorted = False
         first, last = bisect_right(self._instants, low), bisect_right(self._instants, high)
         found = {row for at in self._instants[first:last] for row in self._marked[at]}
-        return found | self._whole
+        return found | self._whole.keys()
 
     def registered_between(self, after: int, upto: int) -> range:
         """The artefacts registered in (after, upto]."""
@@ -310,7 +325,7 @@ class Registry:
         found = self.reached_between(0, upto)
         found.update(row for _, row in self._next[: bisect_right(self._next, (v, POS))])
         found.update(row for _, row in self._last[bisect_right(self._last, (v, POS)) :])
-        return found | self._whole
+        return found | self._whole.keys()
 
     def find(self, view: TruthView, id: Id) -> tuple[int, Reason | None]:
         """The row of an artefact as a view may name it, or NONE and why not."""

@@ -30,3 +30,19 @@ def test_no_receipt_is_of_a_position_inside_a_commit(ledger: doxa.Ledger) -> Non
     receipt = block.receipt.as_dict()
     receipt["view"]["revision"] = 1
     refused(ledger, lambda on: on.replay(receipt), doxa.CallerError, "inside the commit")
+
+
+@pytest.mark.parametrize("name", ["v", "k", "workspace", "shared", "perspective", "live"])
+def test_a_captured_view_can_not_be_given_other_coordinates(name: str, ledger: doxa.Ledger) -> None:
+    view = ledger.view(valid_at=DAY)
+    before = getattr(view, name)
+    with pytest.raises(AttributeError, match="never changes"):
+        setattr(view, name, 5)
+    assert getattr(view, name) == before
+
+
+def test_a_closed_ledger_judges_no_line() -> None:
+    ledger = doxa.open()
+    ledger.close()
+    with pytest.raises(doxa.CallerError, match="closed"):
+        ledger.import_events(["torn"])

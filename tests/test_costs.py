@@ -44,3 +44,20 @@ def test_a_claim_that_leans_on_another_by_many_portions_falls_once(ledger: doxa.
     assert cut.call_count <= 3 * count
     standings = [str(ledger.view(valid_at=low).standing("b")) for low, _ in portions[2:5]]
     assert standings == ["reported", "unsupported", "reported"]
+
+
+def test_what_reaches_every_snapshot_of_a_workspace_is_kept_once(ledger: doxa.Ledger) -> None:
+    snapshot: dict[str, Any] = {"event": "summary", "text": "t", "binding": "snapshot"}
+    ledger.claim("x", "p", 0, source="s", id="a")
+    ledger.append([snapshot | {"id": f"n{n}"} for n in range(50)])
+    ledger.append([{"event": "citation", "id": "q", "text": "t", "supports": ["a/support"]}])
+    then = ledger.view(valid_at="2024-06-01")
+    last = [ledger.claim("x", "p", n, source="s", id=f"c{n}") for n in range(20)][-1]
+    now = ledger.view(valid_at="2024-06-01")
+    assert now.origin is not None
+    assert len(now.origin[1].reached_row) < 50
+    told = ledger.reconcile(now, then)
+    assert {one.cause.event for one in told.invalidated if one.cause} == {"c0"}
+    assert (len(told.invalidated), len(told.unchanged)) == (50, 1)
+    ledger.withdraw(last)
+    assert not ledger.reconcile(ledger.view(valid_at="2024-06-01"), now).invalidated

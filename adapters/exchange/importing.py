@@ -127,6 +127,7 @@ class _Import:
         self.stamp: tuple[object, int | None] = (None, None)
 
     def run(self) -> ImportReport:
+        self.stream.capture()  # refuses a closed ledger before a line of it is judged
         for line in self.lines:
             if not line.blank or line.problem is not None:
                 self._take(line)
