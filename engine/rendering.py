@@ -86,7 +86,8 @@ def counter_name(count: Counter | None) -> str:
     if count is None:
         return CHARACTERS
     kind = count if hasattr(count, "__qualname__") else type(count)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    module = getattr(kind, "__module__", None) or "builtins"
+    return f"{module}.{kind.__qualname__}"
 
 
 class Draft(NamedTuple):

@@ -395,3 +395,9 @@ def test_assembling_writes_nothing(filled: Ledger) -> None:
     before = filled.revision
     filled.replay(made(filled).receipt)
     assert filled.revision == before
+
+
+def test_a_counter_may_be_any_callable_even_one_without_a_module(filled: Ledger) -> None:
+    block = made(filled, count=str.__len__)
+    assert block.unit == "builtins.str.__len__"
+    assert filled.replay(block.receipt, count=str.__len__).same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -41,6 +42,7 @@ _CODES: Final[tuple[tuple[type[DoxaError], int], ...]] = (
     (DamageError, DAMAGE),
     (StorageError, DAMAGE),
 )
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # What typer raises for wrong arguments; the class has no public name in all its versions.
 _Usage: Any = typer.BadParameter.__bases__[0]
 
@@ -107,7 +109,11 @@ class Commands(TyperGroup):
             return INTERRUPTED
         except (typer.Exit, typer.Abort, _Usage):
             raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in _FULL:
+                _give_up_stdout()
+                message = f"the output can't be written: {error.strerror}; what was recorded stays"
+                return _tell("storage", message, DAMAGE, self.as_json)
             traceback.print_exc()
             message = "a mistake in doxa itself; please report it with the lines above"
             return _tell("unexpected", message, UNEXPECTED, self.as_json)

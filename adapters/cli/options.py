@@ -140,7 +140,7 @@ def known(text: str | None) -> datetime | str | int | None:
     """A time, or a revision."""
     if text is None:
         return None
-    return int(text) if text.isascii() and text.isdigit() else instant(text)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else instant(text)
 
 
 def bound(text: str | None) -> datetime | str | None:

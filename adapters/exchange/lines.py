@@ -119,9 +119,11 @@ class Lines:
         except OSError as error:
             raise StorageError(f"{path} can't be read: {error.strerror}") from None
         with file:
-            packed = path.is_file() and file.read(2) == _GZIP
+            try:
+                packed = path.is_file() and file.peek(2)[:2] == _GZIP
+            except OSError as error:
+                raise StorageError(f"{path} can't be read: {error.strerror}") from None
             if path.is_file():
-                file.seek(0)
                 self._file = file
             try:
                 if packed:
