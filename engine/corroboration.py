@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from itertools import pairwise
 
 from doxa.engine.belief import Belief
 from doxa.engine.graph import NONE, SUPPORT, Graph, entity
-from doxa.engine.times import EMPTY, Intervals, covers, union_all
+from doxa.engine.times import EMPTY, Intervals, union_all
 
 __all__ = ["corroborated"]
 
 
 def corroborated(belief: Belief, claim: int) -> Intervals:
     """Where the live source supports of a claim have two or more distinct origins, as known at the
-    head. O(supports times their distinct bounds)."""
+    head. O(n log n) over the bounds; where digests are given, times the supports."""
     graph = belief.graph
     sourced = [
         (belief.extent_now(entity(SUPPORT, row)), row)
@@ -24,13 +24,33 @@ def corroborated(belief: Belief, claim: int) -> Intervals:
     sourced = [(extent, row) for extent, row in sourced if extent]
     if len(sourced) < 2:
         return EMPTY
-    bounds = sorted({bound for extent, _ in sourced for bound in extent})
+    turns = sorted(
+        (bound, place % 2 == 0, row)
+        for extent, row in sourced
+        for place, bound in enumerate(extent)
+    )
+    live: set[int] = set()
+    origins: Counter[int] = Counter()
+    digested = 0
     found: list[Intervals] = []
-    for low, high in pairwise(bounds):
-        rows = [row for extent, row in sourced if covers(extent, low)]
-        if _distinct_origins(graph, rows) > 1:
-            found.append((low, high))
+    for i, (low, begins, row) in enumerate(turns):
+        step = 1 if begins else -1
+        (live.add if begins else live.remove)(row)
+        origins[graph.s_origin[row]] += step
+        if not origins[graph.s_origin[row]]:
+            del origins[graph.s_origin[row]]
+        digested += step * (graph.s_digest[row] != NONE)
+        if i + 1 == len(turns) or turns[i + 1][0] == low:
+            continue
+        if _several(graph, live, origins, digested):
+            found.append((low, turns[i + 1][0]))
     return union_all(found)
+
+
+def _several(graph: Graph, live: Iterable[int], origins: Counter[int], digested: int) -> bool:
+    """Whether supports have two or more distinct origins: where some have digests, two that are
+    named may be one."""
+    return len(origins) > 1 and (not digested or _distinct_origins(graph, live) > 1)
 
 
 def _distinct_origins(graph: Graph, supports: Iterable[int]) -> int:

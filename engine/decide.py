@@ -80,6 +80,7 @@ class _Judge:
         self.result = Judged()
         self.ids: dict[ev.Ref, int] = {}
         self.fresh: list[int] = []
+        self.ringed: dict[int, str] = {}  # index → the ring that it is known to be in
 
     def run(self) -> Judged:
         for index, event in enumerate(self.events):
@@ -338,9 +339,14 @@ class _Judge:
         goal = self._meaning(event, event.corrects, "corrects")
         if start not in circling or goal not in circling:
             return
-        path = overlay.path(start, goal, overlay.correction(index))
-        if path is not None:
-            members = " by ".join([event.corrects, *path])
+        members = self.ringed.get(index)
+        if members is None:
+            found = overlay.path(start, goal, overlay.correction(index))
+            if found is not None:
+                path, others = found
+                members = " by ".join([event.corrects, *path])
+                self.ringed.update(dict.fromkeys(others, members))  # it is theirs as well
+        if members is not None:
             raise CorrectionRing(
                 f"correction {event.id!r} would close a ring, in which nothing stands: {members}; "
                 "to go back, withdraw the earlier correction or claim anew"

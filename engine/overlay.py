@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -15,6 +16,17 @@ __all__ = ["Meaning", "Overlay"]
 # What an id means: ("log", entity), ("commit", index of the event), or ("carried", index of the
 # claim that carries the support).
 Meaning = tuple[str, int]
+
+
+_SHOWN: Final = 9  # claims of a ring that are named
+
+
+class _Step(NamedTuple):
+    """One correction on the way, the claim that it leads to, and what was taken before it."""
+
+    before: _Step | None
+    id: str
+    place: int  # in the commit; NONE where it is in the log
 
 
 class Overlay:
@@ -196,13 +208,15 @@ class Overlay:
                     ended.append(before)
         return set(onward)
 
-    def path(self, start: Meaning, goal: Meaning, where: Intervals) -> list[str] | None:
-        """Ids from ``start`` to ``goal`` along corrections that share an instant of ``where``."""
-        name = self._id(start)
+    def path(
+        self, start: Meaning, goal: Meaning, where: Intervals
+    ) -> tuple[list[str], set[int]] | None:
+        """The way from ``start`` to ``goal`` along corrections that share an instant of ``where``:
+        the ids of its last claims, and the indexes of the new corrections."""
         visited: dict[Meaning, Intervals] = {start: where}
-        stack: list[tuple[Meaning, Intervals, tuple[str, ...]]] = [(start, where, (name,))]
+        stack: list[tuple[Meaning, Intervals, _Step | None]] = [(start, where, None)]
         while stack:
-            claim, here, path = stack.pop()
+            claim, here, taken = stack.pop()
             for onward, id, (place, number) in self._ways(claim):
                 extent = (
                     self.correction(number) if place == "commit" else self._old_correction(number)
@@ -210,13 +224,23 @@ class Overlay:
                 shared = intersect(here, extent)
                 if not shared:
                     continue
+                step = _Step(taken, id, number if place == "commit" else NONE)
                 if onward == goal:
-                    return [*path, id]
+                    return self._told(start, step)
                 fresh = subtract(shared, visited.get(onward, EMPTY))
                 if fresh:
                     visited[onward] = union(visited.get(onward, EMPTY), fresh)
-                    stack.append((onward, fresh, (*path[-8:], id)))
+                    stack.append((onward, fresh, step))
         return None
+
+    def _told(self, start: Meaning, last: _Step) -> tuple[list[str], set[int]]:
+        steps: list[_Step] = []
+        step: _Step | None = last
+        while step is not None:
+            steps.append(step)
+            step = step.before
+        ids = [self._id(start), *(one.id for one in reversed(steps))]
+        return ids[-_SHOWN:], {one.place for one in steps} - {NONE}
 
     def _id(self, claim: Meaning) -> str:
         where, number = claim

@@ -7,8 +7,9 @@ from typing import Any
 from unittest.mock import patch
 
 import doxa
-from doxa.engine import settle, times
+from doxa.engine import corroboration, settle, times
 from doxa.engine.belief import Belief
+from doxa.engine.overlay import Overlay
 
 
 def test_a_long_series_of_corrections_is_told_at_the_cost_of_its_length(
@@ -61,3 +62,40 @@ def test_what_reaches_every_snapshot_of_a_workspace_is_kept_once(ledger: doxa.Le
     assert (len(told.invalidated), len(told.unchanged)) == (50, 1)
     ledger.withdraw(last)
     assert not ledger.reconcile(ledger.view(valid_at="2024-06-01"), now).invalidated
+
+
+def test_where_many_sources_meet_is_found_without_asking_all_at_each_bound(
+    ledger: doxa.Ledger,
+) -> None:
+    count, hour = 400, timedelta(hours=1)
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    ledger.claim("x", "p", 1, id="a")
+    support: dict[str, Any] = {"event": "support", "claim": "a"}
+    with patch.object(corroboration, "_distinct_origins") as asked:
+        ledger.append(
+            [
+                support
+                | {"source": f"s{n % 3}"}
+                | {"valid_from": start + 2 * n * hour, "valid_to": start + (2 * n + 3) * hour}
+                for n in range(count)
+            ]
+        )
+    assert asked.call_count == 0
+    at = [start + hour, start + 2 * hour, start + 3 * hour]
+    standings = [str(ledger.view(valid_at=one).standing("a")) for one in at]
+    assert standings == ["reported", "corroborated", "reported"]
+
+
+def test_a_ring_in_one_commit_is_walked_once(ledger: doxa.Ledger) -> None:
+    length = 200
+    claim: dict[str, Any] = {"event": "claim", "subject": "x", "predicate": "p", "object": 1}
+    ledger.append([claim | {"id": f"c{n}"} for n in range(length)])
+    ring = [
+        {"event": "correction", "id": f"k{n}", "corrects": f"c{n}", "by": f"c{(n + 1) % length}"}
+        for n in range(length)
+    ]
+    with patch.object(Overlay, "path", autospec=True, side_effect=Overlay.path) as walked:
+        report = ledger.import_events(ring)
+    assert walked.call_count <= 2
+    assert {aside.code for aside in report.set_aside} == {"correction_ring"}
+    assert (report.events, len(report.set_aside)) == (0, length)
