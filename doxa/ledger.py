@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from doxa.arguments import (
     Instant,
@@ -23,8 +22,6 @@ from doxa.engine import times
 from doxa.engine.errors import (
     CallerError,
     InvalidTime,
-    NotALedger,
-    StorageError,
     UnknownTarget,
     ViewMoved,
     workspace_in_words,
@@ -32,6 +29,7 @@ from doxa.engine.errors import (
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Fold, Stream
 from doxa.engine.view import Id
+from doxa.places import LOG, folder_of, micros_of
 from doxa.views import Belief, TruthView
 from doxa.writing import Writing
 
@@ -46,9 +44,6 @@ __all__ = ["Ledger", "open"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-LOG: Final = "log.sqlite"
-# What else a ledger's folder may hold while its log is not there yet.
-_OWN: Final = {"cache", "usage.sqlite", "purged", "set-aside.jsonl"}
 
 
 def open(
@@ -92,8 +87,8 @@ class Ledger(Writing):
         from doxa.engine.sqlite import SQLiteRecorder
         from doxa.engine.store import wall_clock
 
-        self.path = None if path is None else _folder(path, create)
-        self.clock = wall_clock if clock is None else _micros(clock)
+        self.path = None if path is None else folder_of(path, create)
+        self.clock = wall_clock if clock is None else micros_of(clock)
         self.recorder = SQLiteRecorder.open(
             None if self.path is None else self.path / LOG, create=create, clock=self.clock
         )
@@ -129,7 +124,8 @@ class Ledger(Writing):
         return f"Ledger({str(self.path)!r})" if self.path else "Ledger(in memory)"
 
     def close(self) -> None:
-        """Closes the ledger; views captured from it keep their answers."""
+        """Closes the ledger. Views captured from it keep their answers, except where they would
+        have to read the log: `why`, and a claim's text."""
         self.recorder.close()
 
     def import_events(
@@ -145,7 +141,7 @@ class Ledger(Writing):
 
         Lines that can't be accepted are set aside with their numbers and reasons; with ``strict``
         the whole file is refused instead. Safe to repeat and to resume. ``restamp`` records lines
-        whose ``recorded_at`` steps back at their arrival, keeping it as ``stated_at``.
+        whose ``recorded_at`` steps back just after the line before, keeping it as ``stated_at``.
         ``progress(bytes or lines done, total)`` is called now and then.
         """
         from doxa.adapters.exchange import import_events
@@ -272,7 +268,8 @@ class Ledger(Writing):
     # ------------------------------------------------------------ registry and assembly
 
     def judge(self, ids: str | Iterable[Id], view: TruthView) -> list[Judgement]:
-        """Whether claims and artefacts may be served at a view, each with the reason if not."""
+        """Whether claims, supports and artefacts may be served at a view, each with the reason if
+        not."""
         from doxa.engine.registry import judge_ids
 
         wanted = [ids] if isinstance(ids, str) else check_list(ids, "ids")
@@ -372,8 +369,8 @@ class Ledger(Writing):
         if unknown:
             accepted = "valid_at, budget, candidates, count, top_k, workspace, attempts and others"
             refuse_unknown(unknown, "assemble_fresh", accepted)
-        if attempts < 1:
-            raise CallerError(f"attempts is {attempts}; give 1 or more")
+        if not isinstance(attempts, int) or attempts < 1:
+            raise CallerError(f"attempts is {attempts!r}; give a whole number, 1 or more")
         if candidates is not None and not callable(candidates):
             candidates = list(candidates)
         for attempt in range(attempts):
@@ -463,45 +460,3 @@ class Ledger(Writing):
     aassemble_fresh = _twin(assemble_fresh)
     areplay = _twin(replay)
     averify = _twin(verify)
-
-
-def _folder(path: str | os.PathLike[str], create: bool) -> Path:
-    try:
-        text = os.fsdecode(path)
-        text.encode()
-    except (TypeError, UnicodeError):
-        raise CallerError(f"{path!r:.80} is no path; give the path of a folder") from None
-    if not text or "\0" in text:
-        raise CallerError(f"{text!r:.80} is no path; give one, or none for a ledger in memory")
-    if "://" in text:
-        scheme = text.split("://")[0]
-        raise CallerError(
-            f"a ledger at {scheme}:// can't be opened: this doxa keeps ledgers in folders only; "
-            "give a folder's path"
-        )
-    folder = Path(text)
-    try:
-        _check_folder(folder, create)
-    except OSError as error:
-        raise StorageError(f"{text:.200}: {error.strerror}; give another path") from None
-    return folder
-
-
-def _check_folder(folder: Path, create: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise NotALedger(f"{folder} is a file; a ledger is a folder with {LOG} in it")
-    if folder.is_dir() and not (folder / LOG).exists():
-        found = {entry.name for entry in folder.iterdir() if not entry.name.startswith(LOG)}
-        if foreign := sorted(found - _OWN):
-            raise NotALedger(
-                f"{folder} holds {', '.join(foreign[:3])} but no {LOG}: it is no ledger; give the "
-                "path of one, or of a new or empty folder"
-            )
-    if not create and not (folder / LOG).exists():
-        raise NotALedger(
-            f"there is no ledger at {folder}; check the path, or record something there first"
-        )
-
-
-def _micros(clock: Callable[[], datetime]) -> Callable[[], int]:
-    return lambda: times.instant(clock(), "the clock's time")

@@ -196,6 +196,8 @@ class Writing:
         }
         events = [correction]
         if isinstance(object, Unset):
+            if because or text is not None or kind is not None:
+                raise CallerError("because, text and kind are a new claim's: give its object too")
             correction |= bounds | ({} if by is None else {"by": by})
         else:
             new = self._replacement(claim, workspace, bounds)
@@ -255,8 +257,9 @@ class Writing:
     ) -> ArtefactId:
         """Registers a citation: its text, and the supports that it quotes.
 
-        ``claim`` (and ``source``) stand for the supports of that claim (from that source). The
-        binding, the selection of subjects and the view are as for `summarize`.
+        ``claim`` (and ``source``) stand for the supports of that claim (from that source), less
+        refutations and what has been withdrawn for good. The binding, the selection of subjects
+        and the view are as for `summarize`.
         """
         named = check_list(supports, "supports")
         if claim is not None:
@@ -349,10 +352,11 @@ class Writing:
         if found == NONE or found & 7 != CLAIM:
             raise _no_claim(graph, found, workspace, claim)
         name = source.id if isinstance(source, Source) else source
-        rows = [
+        named = [
             row
             for row in graph.supports_of(found >> 3)
             if graph.s_pos[row] <= k
+            and not graph.s_refutes[row]
             and (
                 name is None
                 or (
@@ -361,12 +365,14 @@ class Writing:
                 )
             )
         ]
-        if not rows:
+        if not named:
             what = "no support" if name is None else f"no support from the source {name!r}"
             raise UnknownTarget(
                 f"claim {claim!r} has {what}; record one with support(…), or give supports=[…]"
             )
-        return [graph.id_of(entity(SUPPORT, row)) for row in rows]
+        # what has been withdrawn for good is cited only where there is nothing else
+        standing = [row for row in named if fold.belief.extent(entity(SUPPORT, row), k)]
+        return [graph.id_of(entity(SUPPORT, row)) for row in standing or named]
 
     def policy(
         self,

@@ -35,6 +35,7 @@ from doxa.engine.times import (
     Intervals,
     intersect,
     shown,
+    span,
 )
 
 __all__ = ["Judged", "expect", "judge"]
@@ -322,10 +323,10 @@ class _Judge:
         assert event.source is not None, event
         left = overlay.source(event.workspace, event.source.id)
         if left != ALL and not intersect(left, event.valid):
-            raise UnknownTarget(
-                f"{event.TYPE} {event.id!r}: the source {event.source.id!r} has been withdrawn "
-                f"for all of {shown(event.valid[0])} to {shown(event.valid[1])}; withdraw that "
-                "withdrawal first, or name another source"
+            raise InvalidEvent(
+                f"{event.TYPE} {event.id!r}: nothing is left of the source {event.source.id!r} "
+                f"{span(*event.valid)}: it has been withdrawn; withdraw that withdrawal first, or "
+                "name another source"
             )
 
     # -- rings of corrections

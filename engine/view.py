@@ -341,6 +341,8 @@ class TruthView:
         if subjects is None:
             rows: Iterable[int] = self.rows(None, None)
         else:
+            if isinstance(subjects, str | bytes | Mapping) or not isinstance(subjects, Iterable):
+                raise CallerError(f"subjects is {subjects!r:.80}; give a list of subjects")
             rows = [row for name in set(subjects) for row in self.rows(name, None)]
         found = []
         for row in rows:
@@ -358,9 +360,6 @@ class TruthView:
 
     def fingerprint_of(self, subjects: Iterable[str]) -> str:
         """The fingerprint of a selection of subjects."""
-        if isinstance(subjects, str | bytes | Mapping) or not isinstance(subjects, Iterable):
-            raise CallerError(f"subjects is {subjects!r:.80}; give a list of subjects")
-        subjects = list(subjects)
         return _digest(self.entries(subjects))
 
     @cached_property

@@ -281,7 +281,7 @@ TARGETS: dict[str, tuple[Call, type[doxa.DoxaError], tuple[str, ...]]] = {
     ),
     "a source that was withdrawn": (
         lambda on: [on.withdraw(doxa.Source("t"), id="wt"), on.claim("x", "p", 1, source="t")],
-        doxa.UnknownTarget, ("'t'", "withdrawn", "another source"),
+        doxa.InvalidEvent, ("'t'", "withdrawn", "another source"),
     ),
 }  # fmt: skip
 

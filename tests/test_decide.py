@@ -197,10 +197,10 @@ def test_a_correction_by_what_never_meets_it_states_its_portion(ledger: Ledger) 
 def test_a_withdrawn_source_can_carry_nothing_new(three: Ledger) -> None:
     three.append([withdrawal("d", source="A", valid_from="2024-01-01", valid_to="2025-01-01")])
     within = {"valid_from": "2024-02-01", "valid_to": "2024-03-01"}
-    refused(three, UnknownTarget, claim("n", **within), said="withdraw that withdrawal first")
-    refused(three, UnknownTarget, correction("n", "a", source="A", **within))
+    refused(three, InvalidEvent, claim("n", **within), said="withdraw that withdrawal first")
+    refused(three, InvalidEvent, correction("n", "a", source="A", **within))
     refused(
-        three, UnknownTarget, {"event": "support", "id": "n", "claim": "a", "source": "A", **within}
+        three, InvalidEvent, {"event": "support", "id": "n", "claim": "a", "source": "A", **within}
     )
     assert three.append([claim("n", valid_from="2024-12-31")]).new == 1
     assert three.append([withdrawal("e", "d"), claim("m", **within)]).new == 2
@@ -209,11 +209,11 @@ def test_a_withdrawn_source_can_carry_nothing_new(three: Ledger) -> None:
 def test_a_source_withdrawn_in_the_shared_workspace_is_withdrawn_everywhere(three: Ledger) -> None:
     three.append([claim("a", workspace="w")])
     three.append([withdrawal("d", source="A")])
-    refused(three, UnknownTarget, claim("n", workspace="w"))
+    refused(three, InvalidEvent, claim("n", workspace="w"))
 
 
 def test_a_source_and_its_withdrawal_in_one_commit_leave_nothing(ledger: Ledger) -> None:
-    refused(ledger, UnknownTarget, claim("a"), withdrawal("d", source="A"))
+    refused(ledger, InvalidEvent, claim("a"), withdrawal("d", source="A"))
 
 
 # ---------------------------------------------------------------- rings of corrections

@@ -454,3 +454,27 @@ def test_held_names_the_standings_that_are_believed(ledger: doxa.Ledger) -> None
     view = ledger.view(valid_at=DAY)
     assert [item.id for item in view.claims(standing="held")] == ["a"]
     assert [item.id for item in view.claims(standing="any")] == ["a", "b"]
+
+
+def test_a_citation_of_a_claim_leaves_out_what_was_withdrawn_or_refutes(
+    ledger: doxa.Ledger,
+) -> None:
+    ledger.claim("x", "p", 1, id="a", source="first")
+    ledger.support("a", source="second", id="good")
+    ledger.support("a", source="third", id="bad")
+    ledger.support("a", source="fourth", id="against", stance="refutes")
+    ledger.withdraw("bad")
+    assert ledger.cite("words", claim="a").eligible
+    ledger.withdraw("a/support")
+    ledger.withdraw("good")
+    quote = ledger.cite("words", claim="a")
+    assert str(quote.judgement.reason) == "missing_support"
+
+
+def test_a_correction_by_nothing_takes_nothing_of_a_new_claim(ledger: doxa.Ledger) -> None:
+    ledger.claim("x", "p", 1, id="a", source="s")
+    ledger.claim("x", "p", 2, id="b", source="s")
+    for more in ({"because": ["b"]}, {"text": "words"}, {"kind": "fact"}):
+        for by in (None, "b"):
+            with pytest.raises(doxa.CallerError, match="give its object too"):
+                ledger.correct("a", by=by, **more)

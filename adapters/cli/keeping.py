@@ -52,7 +52,7 @@ def _verified(path: str, oracle: bool) -> Report:
     except DamageError as error:
         from doxa.engine.log import Problem
         from doxa.engine.store import LogStore
-        from doxa.ledger import LOG
+        from doxa.places import LOG
 
         with LogStore.open(Path(path) / LOG, create=False) as store:
             audit = store.verify()
