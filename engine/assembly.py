@@ -7,7 +7,7 @@ and whatever was recorded later. Judge everything, rank, then print whole units 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from doxa.engine import receipt as receipts
 from doxa.engine.block import Block, Citation, Notice, Printed
@@ -45,6 +45,8 @@ __all__ = [
     "assemble",
     "replay",
 ]
+
+_NAMED: Final = 20  # sides of a conflict that each candidate on it is told
 
 
 def assemble(
@@ -190,16 +192,13 @@ class _Assembly:
 
     def _incomplete(self, unit: Unit, detail: str) -> None:
         assert unit.conflict is not None, unit
-        ids = [self.graph.id_of(side) for side in unit.conflict.sides]
+        sides = unit.conflict.sides
+        ids = [self.graph.id_of(side) for side in sides[:_NAMED]]
+        more = f" and {len(sides) - _NAMED} more" if len(sides) > _NAMED else ""
+        detail = f"{detail} ({len(sides)} sides: {', '.join(ids)}{more})"
         for item in unit.items:
-            self.left_out.append(
-                LeftOut(
-                    item.id,
-                    Reason.CONFLICT_INCOMPLETE,
-                    f"{detail} ({len(ids)} sides: {', '.join(ids)})",
-                    ids[0],
-                )
-            )
+            reason = Reason.CONFLICT_INCOMPLETE
+            self.left_out.append(LeftOut(item.id, reason, detail, ids[0]))
 
     def _print(self, unit: Unit, number: int) -> bool:
         # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
