@@ -108,15 +108,19 @@ class _Groups:
         graph = self.graph
         found, stack = {claim}, [claim]
         asked: dict[tuple[int, ...], set[str]] = {}
+        told: set[int] = set()  # contradictions whose claims were all found through one of them
         while stack:
             at = stack.pop()
             same = (
                 graph.c_ws[at], graph.c_perspective[at], graph.c_subject[at], graph.c_predicate[at],
             )  # fmt: skip
             objects = asked.setdefault(same, set())
+            declared = graph.contradictions.get(at, ())
             # Two claims with different objects have all the others between them as rivals.
-            if len(objects) > 1 and at not in graph.contradictions:
+            alone = len(objects) > 1 or graph.c_predicate[at] not in graph.single_valued
+            if alone and told.issuperset(declared):
                 continue
+            told.update(declared)
             objects.add(equality_key(graph.c_object[at]))
             rivals = self.belief.rivals(at, self.view.v, self.view.k)
             stack += (rival for rival in rivals if rival not in found)
