@@ -19,6 +19,7 @@ __all__ = [
     "Change",
     "ClaimItem",
     "Diff",
+    "SourceItem",
     "SupportItem",
     "iso_or_none",
     "moment_or_none",
@@ -57,6 +58,25 @@ class SupportItem:
     because: tuple[str, ...]
     recorded_at: datetime
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceItem:
+    """One source at a view: whether it counts there, and the claims that it was named for."""
+
+    id: str
+    workspace: str
+    live: bool
+    claims: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The source as a JSON object."""
+        return {
+            "id": self.id,
+            "workspace": self.workspace,
+            "live": self.live,
+            "claims": list(self.claims),
+        }
 
 
 class ClaimItem:

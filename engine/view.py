@@ -14,7 +14,15 @@ from doxa.engine import times
 from doxa.engine.belief import HELD, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, entity
-from doxa.engine.items import Change, ClaimItem, Diff, SupportItem, moment_or_none, own_copy
+from doxa.engine.items import (
+    Change,
+    ClaimItem,
+    Diff,
+    SourceItem,
+    SupportItem,
+    moment_or_none,
+    own_copy,
+)
 
 __all__ = ["Payload", "TruthView"]
 
@@ -291,6 +299,28 @@ class TruthView:
             return []
         graph = self.graph
         return [self._support(s) for s in graph.supports_of(row) if graph.s_pos[s] <= self.k]
+
+    def sources(self) -> list[SourceItem]:
+        """The sources in sight that a support names, by id: what withdrawing one would reach.
+        O(sources and their supports)."""
+        graph = self.graph
+        found = []
+        for row, workspace in enumerate(graph.r_ws):
+            if workspace not in self.workspaces:
+                continue
+            claims = sorted(
+                {graph.s_claim[s] for s in graph.supports_from(row) if graph.s_pos[s] <= self.k}
+            )
+            if claims:
+                found.append(
+                    SourceItem(
+                        graph.names.texts[graph.r_name[row]],
+                        graph.names.texts[workspace],
+                        self.belief.source_live(row, self.v, self.k),
+                        tuple(graph.c_id[claim] for claim in claims),
+                    )
+                )
+        return sorted(found, key=lambda item: (item.id, item.workspace))
 
     def _support(self, row: int) -> SupportItem:
         graph = self.graph

@@ -72,6 +72,7 @@ VIEW = {
     "workspaces": "view",
     "supports": "why",
     "successors": "why",
+    "sources": "sources",
     "ambiguous": "(unresolved names come with other adapters)",
     "seen_revision": "stats",
     "to_arrow": "(tables for programs)",
@@ -814,11 +815,12 @@ def test_a_table_on_a_narrow_terminal_is_folded_and_not_cut_off(
         ("support", "a", "--source", "s"),
         ("correct", "a"),
         ("cite", "text", "--claim", "a"),
-        ("summarize", "text", "--fact", "a"),
+        ("summarize", "text", "--facts", "a"),
     ],
 )
 def test_what_can_only_follow_a_claim_makes_no_ledger(tmp_path: Path, words: Any) -> None:
     path = tmp_path / "mistyped.doxa"
     done = run(words[0], path, *words[1:])
     assert done.exit_code == 2
+    assert "there is no ledger" in done.stderr
     assert not path.exists()

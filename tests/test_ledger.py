@@ -478,3 +478,23 @@ def test_a_correction_by_nothing_takes_nothing_of_a_new_claim(ledger: doxa.Ledge
         for by in (None, "b"):
             with pytest.raises(doxa.CallerError, match="give its object too"):
                 ledger.correct("a", by=by, **more)
+
+
+def test_the_sources_of_a_view_say_what_withdrawing_them_would_reach(ledger: doxa.Ledger) -> None:
+    ledger.claim("x", "p", 1, id="a", source="letter")
+    ledger.claim("x", "q", 2, id="b", source="register")
+    ledger.support("b", source="letter")
+    before = ledger.revision
+    ledger.withdraw(doxa.Source("letter"), valid_from="2024-06-01")
+    ledger.claim("y", "p", 3, id="c", source="letter", workspace="w", valid_to="2024-05-01")
+
+    def told(**at: Any) -> list[tuple[str, str, bool, tuple[str, ...]]]:
+        found = ledger.view(**{"valid_at": DAY, **at}).sources()
+        return [(item.id, item.workspace, item.live, item.claims) for item in found]
+
+    shared = [("letter", "", False, ("a", "b")), ("register", "", True, ("b",))]
+    assert told() == shared
+    assert told(valid_at="2024-05-01")[0] == ("letter", "", True, ("a", "b"))
+    assert told(known_at=before)[0] == ("letter", "", True, ("a", "b"))
+    assert told(known_at=1) == [("letter", "", True, ("a",))]
+    assert told(workspace="w") == [shared[0], ("letter", "w", False, ("c",)), shared[1]]

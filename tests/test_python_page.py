@@ -46,6 +46,7 @@ GIVEN_BACK: dict[type, str] = {
     items.Change: "Diff and Change",
     items.ClaimItem: "ClaimItem",
     items.Diff: "Diff and Change",
+    items.SourceItem: "SourceItem",
     items.SupportItem: "SupportItem",
     log.Problem: "Report",
     reconcile.Cause: "Reconciliation, Outcome and Cause",

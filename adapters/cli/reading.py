@@ -163,6 +163,24 @@ def standing(
     show(str(found), as_json=as_json)
 
 
+def sources(
+    path: opt.Path,
+    valid_at: opt.ValidAt,
+    known_at: opt.KnownAt = None,
+    workspace: opt.Workspace = "",
+    shared: opt.Shared = True,
+    as_json: opt.AsJson = False,
+) -> None:
+    """List the sources, and how many claims each was named for."""
+    with opt.reading(path) as ledger:
+        found = opt.view(ledger, valid_at, known_at, workspace, shared=shared).sources()
+    if as_json:
+        document([item.as_dict() for item in found])
+    else:
+        columns = ("id", "workspace", "live", "claims")
+        table(columns, [[s.id, s.workspace, s.live, len(s.claims)] for s in found])
+
+
 def why(
     path: opt.Path,
     id: Annotated[str, typer.Argument(metavar="ID", help="A claim or an artefact.")],
@@ -235,5 +253,5 @@ def diff(
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
-    for command in (view, value, values, history, standing, why, diff):
+    for command in (view, value, values, history, standing, sources, why, diff):
         app.command()(command)
