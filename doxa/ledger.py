@@ -297,18 +297,24 @@ class Ledger(Writing):
         self._stream.capture()  # refuses a closed ledger
         return registry
 
-    def moved(self, view: TruthView) -> bool:
-        """Whether what a live view sees has moved since it was captured, in any process.
+    def moved(self, view: TruthView | Mapping[str, Any]) -> bool:
+        """Whether what bears on a live view has moved since it was captured, in any process.
 
-        A historical view never moves.
+        A block's ``view`` may be given instead. A historical view never moves.
         """
-        check_view(view, self._stream)
-        if not view.live:
+        from doxa.engine.registry import moved
+
+        if isinstance(view, TruthView):
+            check_view(view, self._stream)
+            at = (view.workspace, view.shared, view.revision)
+            live = view.live
+        else:
+            at = (view["workspace"], view["shared"], view["revision"])
+            live = view["live"]
+        if not live:
             return False
         fold, head = self._stream.capture(wait=True)
-        seen = {view.workspace, ""} if view.shared else {view.workspace}
-        now = max(fold.belief.graph.revision_of(name, head) for name in seen)
-        return now > view.seen_revision(view.revision)
+        return moved(fold.registry, *at, head)
 
     def assemble(
         self,

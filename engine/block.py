@@ -11,7 +11,6 @@ from doxa.engine.errors import CallerError
 from doxa.engine.receipt import Receipt
 from doxa.engine.registry import Reason
 from doxa.engine.rendering import source_names
-from doxa.engine.view import TruthView
 
 __all__ = ["Block", "Citation", "Notice", "Printed"]
 
@@ -83,7 +82,7 @@ class Views(Protocol):
     @property
     def revision(self) -> int: ...
 
-    def view(self, *, valid_at: str, workspace: str, shared: bool) -> TruthView: ...
+    def moved(self, view: Mapping[str, Any]) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +134,7 @@ class Block:
                 f"the block is of revision {view['horizon']}; this ledger ends at "
                 f"{ledger.revision}: it is another ledger, or an older copy"
             )
-        if not view["live"]:
-            return True
-        now = ledger.view(
-            valid_at=view["valid_at"], workspace=view["workspace"], shared=view["shared"]
-        )
-        return now.seen_revision(now.revision) <= int(view["revision"])
+        return not ledger.moved(view)
 
     def as_dict(self) -> dict[str, Any]:
         """The block as a JSON object, with its receipt."""

@@ -32,7 +32,7 @@ class Receipt:
 
     ``view`` has the coordinates, ``request`` what was asked (query, candidates as they were read,
     budget, top_k), ``decisions`` what was printed and what left out, ``digests`` the SHA-256 of the
-    text, the request and the decisions.
+    text, the request, the decisions and the view.
     """
 
     version: int
@@ -144,6 +144,7 @@ def make(
             "text": digest(text),
             "request": digest(request),
             "decisions": digest(decisions),
+            "view": digest(view_json(view)),
         },
     )
 
@@ -208,10 +209,11 @@ def as_receipt(given: object) -> Receipt:
     _check("decisions", receipt.decisions, isinstance(receipt.decisions, dict))
     _check_view(receipt.view)
     _check_request(receipt.request)
-    _keys("digests", receipt.digests, ("text", "request", "decisions"))
+    _keys("digests", receipt.digests, ("text", "request", "decisions", "view"))
     for name, value in receipt.digests.items():
         _check(f"digests.{name}", value, isinstance(value, str) and bool(_HEX.fullmatch(value)))
-    for name, part in (("request", receipt.request), ("decisions", receipt.decisions)):
+    for name in ("request", "decisions", "view"):
+        part = getattr(receipt, name)
         if digest(part) != receipt.digests[name]:
             raise CallerError(
                 f"the receipt's {name} is not what its digest is of: it was changed since it was "

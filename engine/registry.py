@@ -19,7 +19,7 @@ from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, ent
 from doxa.engine.times import NEG, POS, Instant, covers
 from doxa.engine.view import Id, Payload, TruthView
 
-__all__ = ["Judgement", "Reason", "Registry", "judge_ids"]
+__all__ = ["Judgement", "Reason", "Registry", "judge_ids", "moved"]
 
 
 class Reason(StrEnum):
@@ -364,6 +364,22 @@ def _all_bounds(graph: Graph) -> set[int]:
         graph.k_from, graph.k_to, graph.w_from, graph.w_to,
     )  # fmt: skip
     return set().union(*columns) - {NEG, POS}
+
+
+def moved(registry: Registry, workspace: str, shared: bool, after: int, upto: int) -> bool:
+    """Whether commits in (after, upto] bear on a view of a workspace: they touched it, or the
+    shared one where that is in sight. Where it is not, its policies, premises and withdrawn sources
+    count all the same, and the view moves with what they change in its own workspace."""
+    graph = registry.graph
+    seen = (workspace, "") if shared else (workspace,)
+    if any(graph.revision_of(name, upto) > after for name in seen):
+        return True
+    if shared:
+        return False
+    own = graph.names.find(workspace)
+    return any(
+        graph.c_ws[claim] == own for claim in registry.belief.changed_between(after, upto)
+    ) or any(graph.a_ws[row] == own for row in registry.reached_between(after, upto))
 
 
 def judge_ids(registry: Registry, view: TruthView, ids: Iterable[Id]) -> list[Judgement]:

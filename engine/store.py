@@ -266,6 +266,8 @@ class LogStore:
         audit = Audit(head)
         if problem:
             audit.report(0, *problem)
+        if astray := self._writer.astray():
+            audit.report(0, "file", astray)
         complete = True
         try:
             while audit.position < end:

@@ -86,6 +86,17 @@ class Writer:
             f"{self._timeout:g} s; nothing was written: let it finish, then repeat"
         )
 
+    def astray(self) -> str | None:
+        """What became of the file since it was opened, if it is no longer at its path."""
+        if self.path is None:
+            return None
+        try:
+            if os.stat(self.path).st_ino == self.inode:
+                return None
+        except OSError as error:
+            return f"{self.path} is no longer there: {error.strerror}; restore the last backup"
+        return f"{self.path} was replaced since it was opened; open it again"
+
     def _connected(self) -> sqlite3.Connection:
         assert self.path is not None
         if os.stat(self.path).st_ino != self.inode:

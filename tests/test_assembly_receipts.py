@@ -286,6 +286,13 @@ def test_a_receipt_read_back_is_the_receipt(filled: Ledger) -> None:
     assert as_receipt(stored(block)).as_dict() == block.receipt.as_dict()
 
 
+def test_a_receipt_of_another_view_than_it_was_made_at_is_refused(filled: Ledger) -> None:
+    receipt = made(filled).receipt.as_dict()
+    receipt["view"] = {**receipt["view"], "valid_at": "2024-06-02T00:00:00Z"}
+    with pytest.raises(CallerError, match="view is not what its digest is of"):
+        filled.replay(receipt)
+
+
 # ------------------------------------------------------------ the truth moves
 
 

@@ -498,3 +498,29 @@ def test_the_sources_of_a_view_say_what_withdrawing_them_would_reach(ledger: dox
     assert told(known_at=before)[0] == ("letter", "", True, ("a", "b"))
     assert told(known_at=1) == [("letter", "", True, ("a",))]
     assert told(workspace="w") == [shared[0], ("letter", "w", False, ("c",)), shared[1]]
+
+
+def test_a_view_without_the_shared_workspace_moves_with_what_that_changes_in_its_own(
+    ledger: doxa.Ledger,
+) -> None:
+    ledger.claim("x", "p", 1, source="s")
+    ledger.claim("x", "p", 1, source="s", workspace="w")
+
+    def alone() -> doxa.TruthView:
+        return ledger.view(valid_at=DAY, workspace="w", shared=False)
+
+    view = alone()
+    ledger.claim("y", "p", 1, source="s")
+    assert not ledger.moved(view)
+    w = ledger.withdraw(doxa.Source("s"))
+    assert ledger.moved(view)
+    assert alone().values("x", "p") == ()
+    with pytest.raises(doxa.ViewMoved):
+        ledger.assemble("q", view=view, candidates=[], budget=100)
+    ledger.withdraw(w)
+    view = alone()
+    ledger.policy(single_valued="p")
+    assert not ledger.moved(view)
+    ledger.claim("x", "p", 2, source="s", workspace="w")
+    view = alone()
+    assert not ledger.moved(view)

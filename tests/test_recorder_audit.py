@@ -292,3 +292,17 @@ def test_verifying_goes_on_beside_writers(path: Path) -> None:
     with LogStore.open(path) as store:
         append(store, 22)
         assert store.verify().events == 22
+
+
+# ---------------------------------------------------------------- the file itself
+
+
+def test_a_file_that_went_away_or_was_replaced_is_named(path: Path) -> None:
+    with LogStore.open(path) as store:
+        kept = path.with_name("kept.sqlite")
+        path.rename(kept)
+        assert codes(store) == [(0, "file")]
+        path.write_bytes(b"another")
+        assert codes(store) == [(0, "file")]
+        kept.replace(path)
+        assert codes(store) == []
