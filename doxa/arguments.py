@@ -34,6 +34,7 @@ __all__ = [
     "parsed",
     "refuse_unknown",
     "source_fields",
+    "watched_by",
 ]
 
 Instant = str | datetime | date
@@ -172,6 +173,20 @@ def check_view(value: object, stream: Stream) -> Registry:
     if value.origin is None or value.origin[0] is not stream:
         raise CallerError("the view was captured from another ledger, or before a reopening")
     return value.origin[1]
+
+
+def watched_by(view: object, stream: Stream) -> tuple[bool, str, bool, int]:
+    """Whether a view, or the view of a block, is live, and what it watches: its workspace, whether
+    it sees the shared one, and since which revision."""
+    if not isinstance(view, Mapping):
+        check_view(view, stream)
+        assert isinstance(view, TruthView)
+        return view.live, view.workspace, view.shared, view.revision
+    live, shared = view.get("live"), view.get("shared")
+    workspace, revision = view.get("workspace"), view.get("revision")
+    if not (isinstance(live, bool) and isinstance(shared, bool) and isinstance(workspace, str)):
+        raise CallerError(f"{view!r:.80} is no view; give block.view as it was")
+    return live, workspace, shared, check_revision(revision, "revision")
 
 
 def check_revision(value: object, name: str) -> int:

@@ -17,6 +17,7 @@ from doxa.arguments import (
     check_text,
     check_view,
     refuse_unknown,
+    watched_by,
 )
 from doxa.engine import times
 from doxa.engine.errors import (
@@ -304,17 +305,11 @@ class Ledger(Writing):
         """
         from doxa.engine.registry import moved
 
-        if isinstance(view, TruthView):
-            check_view(view, self._stream)
-            at = (view.workspace, view.shared, view.revision)
-            live = view.live
-        else:
-            at = (view["workspace"], view["shared"], view["revision"])
-            live = view["live"]
+        live, workspace, shared, revision = watched_by(view, self._stream)
         if not live:
             return False
         fold, head = self._stream.capture(wait=True)
-        return moved(fold.registry, *at, head)
+        return moved(fold.registry, workspace, shared, revision, head)
 
     def assemble(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import doxa
+from doxa.engine.receipt import digest
 from tests.refusals import DAY, Call, refused
 
 AS_OF: dict[str, Call] = {
@@ -29,6 +30,7 @@ def test_no_receipt_is_of_a_position_inside_a_commit(ledger: doxa.Ledger) -> Non
     block = ledger.assemble("q", view=ledger.view(valid_at=DAY), budget=9)
     receipt = block.receipt.as_dict()
     receipt["view"]["revision"] = 1
+    receipt["digests"]["view"] = digest(receipt["view"])
     refused(ledger, lambda on: on.replay(receipt), doxa.CallerError, "inside the commit")
 
 
