@@ -824,3 +824,25 @@ def test_what_can_only_follow_a_claim_makes_no_ledger(tmp_path: Path, words: Any
     assert done.exit_code == 2
     assert "there is no ledger" in done.stderr
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("claim", "ada", "lives_in", "London", "--valid-from", "yesterday"),
+        ("claim", "ada", "lives_in", "London", "--because", "nobody"),
+        ("policy", "--verified", "nobody"),
+        ("policy",),
+    ],
+)
+def test_what_is_refused_makes_no_ledger(tmp_path: Path, words: Any) -> None:
+    path = tmp_path / "mistyped.doxa"
+    assert run(words[0], path, *words[1:]).exit_code == 2
+    assert not path.exists()
+
+
+def test_a_refused_append_makes_no_ledger(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"event":"withdrawal","id":"w","target":"nobody"}\n')
+    assert run("append", tmp_path / "mistyped.doxa", file).exit_code == 2
+    assert not (tmp_path / "mistyped.doxa").exists()

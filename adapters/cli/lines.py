@@ -31,8 +31,12 @@ def append(
 ) -> None:
     """Append a file in one commit, or nothing; prints the ids."""
     events = opt.read_lines(file)
-    with opt.writing(path) as ledger:
-        done = ledger.append(events, expected_revision=expected_revision, recorded_at=recorded_at)
+    done = opt.record(
+        path,
+        lambda ledger: ledger.append(
+            events, expected_revision=expected_revision, recorded_at=recorded_at
+        ),
+    )
     if as_json:
         told = asdict(done)
         told["recorded_at"] = times.iso(times.instant(done.recorded_at))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ from doxa.engine.errors import CallerError, DoxaError
 from doxa.ledger import Ledger
 from doxa.views import TruthView
 
+T = TypeVar("T")
 NONE = "none"  # what is given for an open bound
 _TIME = "ISO text, such as 2024-03-01 or 2024-03-01T09:00:00Z"
 
@@ -129,6 +130,16 @@ def writing(path: str) -> Iterator[Ledger]:
     """A ledger, made where there is none."""
     with doxa.open(path) as ledger:
         yield ledger
+
+
+def record(path: str, call: Callable[[Ledger], T]) -> T:
+    """What a call on a ledger returns. Where there is none yet, the call is tried on an empty one
+    in memory first, so that what is refused makes no folder."""
+    if not os.path.exists(path):
+        with doxa.open() as trial:
+            call(trial)
+    with writing(path) as ledger:
+        return call(ledger)
 
 
 def instant(text: str) -> datetime | str:

@@ -141,8 +141,9 @@ def policy(
 
     One of: a single-valued predicate, claims that contradict each other, a claim that is verified.
     """
-    with opt.writing(path) as ledger:
-        made = ledger.policy(
+    made = opt.record(
+        path,
+        lambda ledger: ledger.policy(
             single_valued=single_valued,
             contradicts=contradicts or (),
             verified=verified,
@@ -150,7 +151,8 @@ def policy(
             id=id,
             workspace=workspace,
             recorded_at=recorded_at,
-        )
+        ),
+    )
     tell(made, as_json)
 
 

@@ -57,8 +57,9 @@ def claim(
     stated = opt.value(object, object_json)
     if stated is UNSET:
         raise CallerError("a claim needs an OBJECT, or --object-json")
-    with opt.writing(path) as ledger:
-        made = ledger.claim(
+    made = opt.record(
+        path,
+        lambda ledger: ledger.claim(
             subject,
             predicate,
             stated,
@@ -74,7 +75,8 @@ def claim(
             assumed=assumed,
             workspace=workspace,
             recorded_at=recorded_at,
-        )
+        ),
+    )
     tell(made, as_json)
 
 
