@@ -28,7 +28,7 @@ settings.register_profile(
     "ci", settings.get_profile("default"), derandomize=True, database=None, max_examples=100
 )
 settings.register_profile(
-    "long", settings.get_profile("default"), max_examples=5000, stateful_step_count=100
+    "long", settings.get_profile("default"), max_examples=1000, stateful_step_count=50
 )
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")

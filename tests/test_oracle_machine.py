@@ -120,7 +120,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerAgainstOracle = LedgerMachine.TestCase
 TestLedgerAgainstOracle.settings = settings(
-    stateful_step_count=settings().stateful_step_count if settings().max_examples > 1000 else 30
+    stateful_step_count=settings().stateful_step_count if settings().max_examples >= 1000 else 30
 )
 
 
