@@ -87,10 +87,6 @@ class TruthView:
     def _sight(self) -> tuple[frozenset[int], str | None]:
         return self.workspaces, self.perspective
 
-    def seen_revision(self, upto: int) -> int:
-        """The last position up to ``upto`` of a commit that touched what the view sees."""
-        return max((self.graph.revision(ws, upto) for ws in self.workspaces), default=0)
-
     def __repr__(self) -> str:
         place = f", workspace={self.workspace!r}" if self.workspace else ""
         return (

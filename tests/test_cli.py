@@ -74,7 +74,6 @@ VIEW = {
     "successors": "why",
     "sources": "sources",
     "ambiguous": "(unresolved names come with other adapters)",
-    "seen_revision": "stats",
     "to_arrow": "(tables for programs)",
     "payload": "export",
 }
