@@ -20,7 +20,7 @@ from doxa.adapters.ticks import ticks
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import NotHeld
-from doxa.engine.graph import CLAIM, NONE, SOURCE, SUPPORT, entity
+from doxa.engine.graph import CLAIM, CORRECTION, NONE, SOURCE, SUPPORT, WITHDRAWAL, entity
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -201,12 +201,12 @@ def _stretches(view: TruthView, rows: list[int], k: int) -> Iterator[tuple[int, 
 def _marks(view: TruthView, rows: list[int]) -> Iterator[Mark]:
     graph = view.graph
     for row in rows:
-        for correction in graph.corrections_of.get(row, ()):
+        for correction in graph.corrections_of.get(row):
             if graph.k_pos[correction] <= view.k:
                 yield Mark(
                     max(graph.k_from[correction], graph.c_from[row]),
                     graph.recorded_of(graph.k_pos[correction]),
-                    f"correction {graph.k_id[correction]}",
+                    f"correction {graph.id_of(entity(CORRECTION, correction))}",
                 )
         reached = [entity(CLAIM, row)]
         for support in graph.supports_of(row):
@@ -215,12 +215,12 @@ def _marks(view: TruthView, rows: list[int]) -> Iterator[Mark]:
                 sources = view.belief.with_shared(graph.s_source[support])
                 reached += [entity(SOURCE, source) for source in sources]
         for number in reached:
-            for withdrawal in graph.withdrawals_of.get(number, ()):
+            for withdrawal in graph.withdrawals_of.get(number):
                 if graph.w_pos[withdrawal] <= view.k:
                     yield Mark(
                         max(graph.w_from[withdrawal], graph.c_from[row]),
                         graph.recorded_of(graph.w_pos[withdrawal]),
-                        f"withdrawal {graph.w_id[withdrawal]}",
+                        f"withdrawal {graph.id_of(entity(WITHDRAWAL, withdrawal))}",
                     )
 
 

@@ -27,8 +27,9 @@ from doxa.engine.errors import (
     ViewMoved,
     workspace_in_words,
 )
+from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
-from doxa.engine.stream import Fold, Stream
+from doxa.engine.stream import Stream
 from doxa.engine.view import Id
 from doxa.places import LOG, folder_of, micros_of
 from doxa.views import Belief, TruthView

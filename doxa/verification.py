@@ -170,7 +170,7 @@ def _may_ring(graph: Graph) -> bool:
     ends = [claim for claim in set(graph.k_by) if claim != NONE and not onward[claim]]
     while ends:
         claim = ends.pop()
-        for row in graph.replaces.get(claim, ()):
+        for row in graph.replaces.get(claim):
             target = graph.k_target[row]
             onward[target] -= 1
             if not onward[target]:
@@ -204,7 +204,7 @@ def stats(ledger: Ledger) -> dict[str, Any]:
 
 
 def _by_kind(graph: Graph, head: int) -> dict[str, int]:
-    kinds = Counter(KINDS[number & 7] for number in graph.at_position[:head])
+    kinds = Counter(KINDS[number & 7] for number in graph.ids.number[:head])
     return {kind: kinds[kind] for kind in KINDS if kinds[kind]}
 
 

@@ -128,7 +128,7 @@ class _Assembly:
         text = self.sheet.text
         decisions = {
             "printed": [one.as_dict() for one in self.printed],
-            "citations": [self.graph.a_id[row] for row in self.sheet.numbers],
+            "citations": [self.graph.artefact_id(row) for row in self.sheet.numbers],
             "notices": [one.as_dict() for one in self.notices],
             "left_out": [one.as_dict() for one in self.left_out],
             "used": self.sheet.used,
@@ -232,16 +232,16 @@ class _Assembly:
     def _cited(self, row: int) -> str:
         """A citation as it is printed behind its number."""
         text = self.texts.artefact(row)
-        assert text is not None, self.graph.a_id[row]
+        assert text is not None, self.graph.artefact_id(row)
         sources = source_names(self._sources(row))
         return f"{' ' if sources else ''}{sources}\n{quoted(text)}"
 
     def _citation(self, row: int, number: int) -> Citation:
         graph = self.graph
         text = self.texts.artefact(row)
-        assert text is not None, graph.a_id[row]
+        assert text is not None, graph.artefact_id(row)
         supports = tuple(graph.id_of(entity(SUPPORT, s)) for s in graph.a_supports[row])
-        return Citation(number, graph.a_id[row], text, supports, self._sources(row))
+        return Citation(number, graph.artefact_id(row), text, supports, self._sources(row))
 
     def _sources(self, row: int) -> tuple[str, ...]:
         graph = self.graph

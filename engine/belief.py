@@ -1,41 +1,56 @@
 """What is believed: extents, held, contested, corroborated; kept up to date event by event.
 
-The truth of a claim at one knowledge time is a handful of interval sets over valid time, its
-`Record`. A commit changes the records of the claims that it reaches, and only those are computed
-anew; the earlier ones stay, so that any past knowledge can be asked. A claim that nothing has
-reached but its own source has no record of its own: its row says it all.
+The truth of a claim at one knowledge time is a step function over valid time. A commit changes the
+step functions of the claims that it reaches, and only where it reaches them; the earlier ones stay,
+so that any past knowledge can be asked (see `history`). A claim that nothing has reached but its
+own source has no row there: its own row says it all.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from doxa.engine import events as ev
 from doxa.engine.graph import (
+    CLAIM,
     CORRECTION,
     NONE,
     POLICY,
     SOURCE,
     SUPPORT,
+    WITHDRAWAL,
     Graph,
     entity,
 )
+from doxa.engine.history import History, Piece
+from doxa.engine.origins import Origins
 from doxa.engine.rivals import RivalGroup
-from doxa.engine.times import (
-    ALL,
-    EMPTY,
-    Instant,
-    Intervals,
-    covers,
-    intersect,
-    subtract,
-)
+from doxa.engine.rows import HYPOTHESIS, PLAIN, SHARED
+from doxa.engine.spans import Spans
+from doxa.engine.times import ALL, EMPTY, Instant, Intervals, intersect
 
-__all__ = ["HELD", "NOTHING", "Belief", "Changes", "Record", "Standing"]
+__all__ = [
+    "CONTESTED",
+    "CORROBORATED",
+    "COUNTS",
+    "FEW",
+    "HELD",
+    "HOLDS",
+    "STANDINGS",
+    "SUPERSEDED",
+    "WITHDRAWN",
+    "Belief",
+    "Changes",
+    "Record",
+    "Standing",
+]
 
 
 class Standing(StrEnum):
@@ -62,18 +77,38 @@ class Standing(StrEnum):
 
 HELD = frozenset({Standing.CONTESTED, Standing.CORROBORATED, Standing.REPORTED})
 
+# The bits of a claim's code. HOLDS, CONTESTED and CORROBORATED are meant within its own interval.
+WITHDRAWN, SUPERSEDED, HOLDS, CONTESTED, CORROBORATED = 1, 2, 4, 8, 16
+COUNTS = 1  # the one bit of any other event's code: its extent
+assert HOLDS == PLAIN
+
+FEW: Final = 16  # children of one thing that are looked at one by one
+
+
+def _stands(code: int) -> Standing:
+    """The standing that a code stands for within a claim's own interval."""
+    if code & WITHDRAWN:
+        return Standing.RETRACTED
+    if code & SUPERSEDED:
+        return Standing.SUPERSEDED
+    if not code & HOLDS:
+        return Standing.UNSUPPORTED
+    if code & CONTESTED:
+        return Standing.CONTESTED
+    return Standing.CORROBORATED if code & CORROBORATED else Standing.REPORTED
+
+
+STANDINGS: Final = tuple(_stands(code) for code in range(32))  # by code
+
 
 class Record(NamedTuple):
-    """Where in valid time each thing is so of one claim, from one commit on."""
+    """Where in valid time each thing is so of one claim, at one knowledge time."""
 
     withdrawn: Intervals = EMPTY
     superseded: Intervals = EMPTY
     held: Intervals = EMPTY
     contested: Intervals = EMPTY
     corroborated: Intervals = EMPTY
-
-
-NOTHING = Record()
 
 
 @dataclass
@@ -87,6 +122,8 @@ class Changes:
     artefacts: dict[int, int] = field(default_factory=dict)
     registered: list[int] = field(default_factory=list)
     subjects: dict[int, int] = field(default_factory=dict)  # claim row → cause, for snapshots
+    beliefs: dict[int, list[Piece]] = field(default_factory=dict)  # by claim
+    extents: dict[int, list[Piece]] = field(default_factory=dict)  # by entity
 
 
 class Belief:
@@ -94,79 +131,81 @@ class Belief:
 
     def __init__(self) -> None:
         self.graph = Graph()
-        self.hypothesis = self.graph.names.code("hypothesis")
-        self.shared = self.graph.names.code("")
-        self.extents: dict[int, tuple[list[int], list[Intervals]]] = {}
-        self.records: dict[int, tuple[list[int], list[Record]]] = {}
-        self.rival_groups: dict[tuple[int, int, int, int], RivalGroup] = {}
+        self.hypothesis, self.shared = HYPOTHESIS, SHARED
+        self.beliefs = History(self.graph.c_plain.__getitem__)
+        self.extents = History(lambda _: COUNTS)
+        self.changed_at = array("i")  # commit positions, parallel to changed_claim
+        self.changed_claim = array("i")
+        self._rivals: dict[tuple[int, int, int, int], RivalGroup] = {}
+        self._spans: dict[int, Spans] = {}  # by entity: its live children, where there are many
+        self._origins: dict[int, Origins] = {}
         self._object_keys: dict[int, str] = {}
-        self.changed_at: list[int] = []  # commit positions, parallel to changed_claim
-        self.changed_claim: list[int] = []
 
     # ------------------------------------------------------------ asking, at a position k
 
     def extent(self, number: int, k: int) -> Intervals:
         """Where an event counts, as known at ``k``: its portion less what took it back. For claims
         see `record`: theirs is their interval less ``withdrawn`` and ``superseded``."""
-        versions = self.extents.get(number)
-        if versions is None:
-            return self.graph.base(number)
-        i = bisect_right(versions[0], k)
-        return versions[1][i - 1] if i else self.graph.base(number)
+        base = self.graph.base(number)
+        if not self.extents.has(number):
+            return base
+        return intersect(base, self.extents.where(number, COUNTS, k))
+
+    def counts(self, number: int, v: Instant, k: int) -> bool:
+        """Whether an event's extent covers ``v``, as known at ``k``. O(log n)."""
+        base = self.graph.base(number)
+        return (
+            bool(base)
+            and base[0] <= v < base[1]
+            and (not self.extents.has(number) or bool(self.extents.at(number, v, k)))
+        )
 
     def record(self, claim: int, k: int) -> Record:
         """The record of a claim as known at ``k``, which is not before its own position."""
-        versions = self.records.get(claim)
-        if versions is not None:
-            i = bisect_right(versions[0], k)
-            if i:
-                return versions[1][i - 1]
-        return Record(held=self.plain_held(claim))
+        own, beliefs = self.own(claim), self.beliefs
+        return Record(
+            beliefs.where(claim, WITHDRAWN, k),
+            beliefs.where(claim, SUPERSEDED, k),
+            *(
+                intersect(own, beliefs.where(claim, bit, k))
+                for bit in (HOLDS, CONTESTED, CORROBORATED)
+            ),
+        )
+
+    def own(self, claim: int) -> Intervals:
+        """The interval that a claim was recorded with."""
+        return (self.graph.c_from[claim], self.graph.c_to[claim])
 
     def held(self, claim: int, v: Instant, k: int) -> bool:
         """Whether a claim is held at (v, k)."""
-        if self.graph.c_pos[claim] > k:
-            return False
-        versions = self.records.get(claim)
-        if versions is not None:
-            i = bisect_right(versions[0], k)
-            if i:
-                return covers(versions[1][i - 1].held, v)
-        return covers(self.plain_held(claim), v)
+        graph = self.graph
+        return (
+            graph.c_pos[claim] <= k
+            and graph.c_from[claim] <= v < graph.c_to[claim]
+            and bool(self.beliefs.at(claim, v, k) & HOLDS)
+        )
 
     def standing(self, claim: int, v: Instant, k: int) -> Standing:
         """The standing of a claim at (v, k)."""
         graph = self.graph
         if graph.c_pos[claim] > k:
             return Standing.NOT_YET_KNOWN
-        record = self.record(claim, k) if claim in self.records else None
-        if record is not None:
-            if record.withdrawn and covers(record.withdrawn, v):
-                return Standing.RETRACTED
-            if record.superseded and covers(record.superseded, v):
-                return Standing.SUPERSEDED
-        if v < graph.c_from[claim]:
-            return Standing.NOT_YET_VALID
-        if v >= graph.c_to[claim]:
-            return Standing.EXPIRED
-        if graph.c_kind[claim] == self.hypothesis:
-            return Standing.HYPOTHESIS
-        if record is None:
-            return Standing.REPORTED if self.plain_held(claim) else Standing.UNSUPPORTED
-        if not covers(record.held, v):
-            return Standing.UNSUPPORTED
-        if record.contested and covers(record.contested, v):
-            return Standing.CONTESTED
-        if record.corroborated and covers(record.corroborated, v):
-            return Standing.CORROBORATED
-        return Standing.REPORTED
+        code = self.beliefs.at(claim, v, k)
+        if not code & (WITHDRAWN | SUPERSEDED):
+            if v < graph.c_from[claim]:
+                return Standing.NOT_YET_VALID
+            if v >= graph.c_to[claim]:
+                return Standing.EXPIRED
+            if graph.c_kind[claim] == HYPOTHESIS:
+                return Standing.HYPOTHESIS
+        return STANDINGS[code]
 
     def live(self, support: int, v: Instant, k: int) -> bool:
         """Whether a support counts at (v, k): its extent covers v and its premises are held."""
         return (
             self.graph.s_pos[support] <= k
-            and covers(self.extent(entity(SUPPORT, support), k), v)
-            and all(self.held(p, v, k) for p in self.graph.s_because.get(support, ()))
+            and self.counts(entity(SUPPORT, support), v, k)
+            and all(self.held(p, v, k) for p in self.graph.s_because.get(support))
         )
 
     def live_supports(self, claim: int, v: Instant, k: int) -> Iterator[int]:
@@ -175,15 +214,13 @@ class Belief:
 
     def source_live(self, source: int, v: Instant, k: int) -> bool:
         """Whether a source is live at (v, k), in its workspace and in the shared one."""
-        return all(
-            covers(self.extent(entity(SOURCE, row), k), v) for row in self.with_shared(source)
-        )
+        return all(self.counts(entity(SOURCE, row), v, k) for row in self.with_shared(source))
 
     def live_corrections(self, claim: int, v: Instant, k: int) -> Iterator[int]:
         """The corrections of a claim that are live at (v, k)."""
         pos = self.graph.k_pos
-        for row in self.graph.corrections_of.get(claim, ()):
-            if pos[row] <= k and covers(self.extent(entity(CORRECTION, row), k), v):
+        for row in self.graph.corrections_of.get(claim):
+            if pos[row] <= k and self.counts(entity(CORRECTION, row), v, k):
                 yield row
 
     def successors(self, claim: int, v: Instant, k: int) -> list[int]:
@@ -218,9 +255,9 @@ class Belief:
         graph = self.graph
         found = {
             other
-            for row in graph.contradictions.get(claim, ())
-            if graph.p_pos[row] <= k and covers(self.extent(entity(POLICY, row), k), v)
-            for other in graph.p_claims[row]
+            for row in graph.contradictions.get(claim)
+            if graph.p_pos[row] <= k and self.counts(entity(POLICY, row), v, k)
+            for other in graph.p_claims.get(row)
         }
         if self._single_valued(claim, v, k):
             key = self.object_key(claim)
@@ -238,8 +275,8 @@ class Belief:
         graph = self.graph
         declared = graph.single_valued.get(graph.c_predicate[claim])
         return declared is not None and any(
-            graph.p_pos[row] <= k and covers(self.extent(entity(POLICY, row), k), v)
-            for workspace in {graph.c_ws[claim], self.shared}
+            graph.p_pos[row] <= k and self.counts(entity(POLICY, row), v, k)
+            for workspace in {graph.c_ws[claim], SHARED}
             for row in declared.get(workspace, ())
         )
 
@@ -247,8 +284,8 @@ class Belief:
         """The unresolved corrections, live at (v, k), that may mean a claim."""
         return [
             row
-            for row in self.graph.k_candidates.get(claim, ())
-            if self.graph.k_pos[row] <= k and covers(self.extent(entity(CORRECTION, row), k), v)
+            for row in self.graph.k_candidates.get(claim)
+            if self.graph.k_pos[row] <= k and self.counts(entity(CORRECTION, row), v, k)
         ]
 
     def changed_between(self, after: int, upto: int) -> set[int]:
@@ -259,58 +296,152 @@ class Belief:
         changed.update(range(bisect_right(pos, after), bisect_right(pos, upto)))
         return changed
 
-    def changes_of(self, claim: int) -> Sequence[int]:
-        """The commit positions at which the record of a claim changed, after its first."""
-        versions = self.records.get(claim)
-        return versions[0] if versions is not None else ()
+    def changes_of(self, claim: int) -> list[int]:
+        """The commit positions at which a claim came to stand otherwise than its row says, or
+        otherwise than before."""
+        return self.beliefs.positions(claim)
 
     def touched(self, claim: int) -> bool:
-        """Whether anything but its own source has ever reached a claim."""
-        return claim in self.records
-
-    # ------------------------------------------------------------ the newest knowledge
-
-    def extent_now(self, number: int) -> Intervals:
-        """The extent of an event at the head."""
-        versions = self.extents.get(number)
-        return versions[1][-1] if versions is not None else self.graph.base(number)
-
-    def source_extent_now(self, source: int) -> Intervals:
-        """Where a source counts at the head, in its workspace and in the shared one."""
-        found = ALL
-        for row in self.with_shared(source):
-            found = intersect(found, self.extent_now(entity(SOURCE, row)))
-        return found
+        """Whether anything but its own source has ever changed what a claim is worth."""
+        return self.beliefs.has(claim)
 
     def with_shared(self, source: int) -> Iterable[int]:
         """A source, and the one of the same name in the shared workspace where there is one."""
         graph = self.graph
-        if graph.r_ws[source] == self.shared:
+        if graph.r_ws[source] == SHARED:
             return (source,)
-        shared = graph.find_source("", graph.names.texts[graph.r_name[source]])
+        shared = graph.shared_source(source)
         return (source,) if shared == NONE else (source, shared)
 
-    def plain_held(self, claim: int) -> Intervals:
+    # ------------------------------------------------------------ the newest knowledge
+
+    def extent_now(self, number: int, where: Intervals = ALL) -> Intervals:
+        """The extent of an event at the head, within ``where``."""
+        base = intersect(self.graph.base(number), where)
+        return self.extents.now_where(number, COUNTS, base) if base else EMPTY
+
+    def source_extent_now(self, source: int, where: Intervals = ALL) -> Intervals:
+        """Where a source counts at the head, in its workspace and in the shared one."""
+        for row in self.with_shared(source):
+            where = self.extent_now(entity(SOURCE, row), where)
+        return where
+
+    def held_now(self, claim: int, where: Intervals = ALL) -> Intervals:
+        """Where a claim is held at the head, within ``where``."""
+        return self.now(claim, HOLDS, where)
+
+    def now(self, claim: int, bits: int, where: Intervals = ALL) -> Intervals:
+        """Where, within its own interval and ``where``, a claim has any of the bits at the head."""
+        inside = intersect(self.own(claim), where)
+        return self.beliefs.now_where(claim, bits, inside) if inside else EMPTY
+
+    # -- children: what withdraws, corrects or supports one thing
+
+    def taking_back(self, number: int, where: Intervals) -> Iterable[int]:
+        """The withdrawals that may take something back within ``where``."""
+        rows = self.graph.withdrawals_of.get(number)
+        if len(rows) <= FEW:
+            return rows
+        return self._meeting(number * 2, WITHDRAWAL, rows, where)
+
+    def correcting(self, claim: int, where: Intervals) -> Iterable[int]:
+        """The corrections that may correct a claim within ``where``."""
+        rows = self.graph.corrections_of.get(claim)
+        if len(rows) <= FEW:
+            return rows
+        return self._meeting(entity(CLAIM, claim) * 2 + 1, CORRECTION, rows, where)
+
+    def supporting(self, claim: int, where: Intervals) -> Iterable[int]:
+        """The supports of a claim, of both stances, that may count within ``where``."""
         graph = self.graph
-        carried = graph.c_carried[claim]
-        if (
-            carried == NONE
-            or graph.s_source[carried] == NONE
-            or graph.c_kind[claim] == self.hypothesis
-        ):
-            return EMPTY
-        return (graph.c_from[claim], graph.c_to[claim])
+        if len(graph.extra_supports.get(claim)) <= FEW:
+            return graph.supports_of(claim)
+        return self._meeting(
+            entity(SUPPORT, claim) * 2 + 1, SUPPORT, graph.supports_of(claim), where
+        )
 
-    def record_now(self, claim: int) -> Record:
-        """The record of a claim at the head."""
-        versions = self.records.get(claim)
-        return versions[1][-1] if versions is not None else Record(held=self.plain_held(claim))
+    def _meeting(self, key: int, kind: int, rows: Iterable[int], where: Intervals) -> Iterator[int]:
+        spans = self._spans.get(key)
+        if spans is None:
+            spans = self._spans[key] = Spans()
+            for row in rows:
+                self._keep(spans, kind, row)
+        for i in range(0, len(where), 2):
+            yield from spans.meeting(where[i], where[i + 1])
 
-    def claim_extent(self, claim: int, record: Record) -> Intervals:
-        own = (self.graph.c_from[claim], self.graph.c_to[claim])
-        return subtract(subtract(own, record.withdrawn), record.superseded)
+    def _keep(self, spans: Spans, kind: int, row: int) -> None:
+        base = self.graph.base(entity(kind, row))
+        if base and self.extent_now(entity(kind, row)):
+            spans.add(row, *base)
+        else:
+            spans.discard(row)
+
+    def renewed(self, number: int) -> None:
+        """Takes note that an event is new, or its extent another than it was."""
+        kind, row, graph = number & 7, number >> 3, self.graph
+        if kind == WITHDRAWAL:
+            key = graph.w_target[row] * 2
+        elif kind == CORRECTION:
+            key = entity(CLAIM, graph.k_target[row]) * 2 + 1
+        elif kind == SUPPORT:
+            key = entity(SUPPORT, graph.s_claim[row]) * 2 + 1
+            origins = self._origins.get(graph.s_claim[row])
+            if origins is not None:
+                self._note_origin(origins, row)
+        else:
+            return
+        spans = self._spans.get(key)
+        if spans is not None:
+            self._keep(spans, kind, row)
+
+    def origins_behind(self, claim: int) -> Origins:
+        """The live source supports of a claim by origin."""
+        origins = self._origins.get(claim)
+        if origins is None:
+            origins = self._origins[claim] = Origins()
+            for row in self.graph.supports_of(claim):
+                self._note_origin(origins, row)
+        return origins
+
+    def _note_origin(self, origins: Origins, row: int) -> None:
+        graph = self.graph
+        if graph.s_source[row] == NONE or graph.s_refutes[row]:
+            return
+        number = entity(SUPPORT, row)
+        portion = graph.base(number) if self.extent_now(number) else EMPTY
+        origins.note(row, graph.s_origin[row], portion, graph.s_digest[row] != NONE)
+
+    # -- rivals
+
+    def rival_group(self, claim: int) -> RivalGroup:
+        """The held claims about the subject of a claim and its single-valued predicate."""
+        graph = self.graph
+        ws, perspective = graph.c_ws[claim], graph.c_perspective[claim]
+        subject, predicate = graph.c_subject[claim], graph.c_predicate[claim]
+        group = self._rivals.get((ws, perspective, subject, predicate))
+        if group is None:
+            group = self._rivals[ws, perspective, subject, predicate] = RivalGroup()
+            for other in graph.claims_about(subject, predicate):
+                if graph.c_ws[other] == ws and graph.c_perspective[other] == perspective:
+                    group.note(other, self.object_key(other), self.held_hull(other))
+        return group
+
+    def held_hull(self, claim: int) -> Intervals:
+        """The smallest interval with all that a claim is held over at the head; its own where it
+        has many stretches."""
+        if len(self.beliefs.leaves.get(claim)) > FEW:
+            return self.own(claim)
+        held = self.held_now(claim)
+        return (held[0], held[-1]) if held else EMPTY
+
+    def of_predicate(self, predicate: int) -> Sequence[int]:
+        """The claims of a predicate, in log order. O(claims)."""
+        column = np.frombuffer(self.graph.c_predicate[:], dtype=np.int32)
+        found: list[int] = np.flatnonzero(column == predicate).tolist()
+        return found
 
     def object_key(self, claim: int) -> str:
+        """The equality key of the object of a claim."""
         key = self._object_keys.get(claim)
         if key is None:
             key = self._object_keys[claim] = ev.equality_key(self.graph.c_object[claim])

@@ -115,7 +115,7 @@ class _Groups:
                 graph.c_ws[at], graph.c_perspective[at], graph.c_subject[at], graph.c_predicate[at],
             )  # fmt: skip
             objects = asked.setdefault(same, set())
-            declared = graph.contradictions.get(at, ())
+            declared = graph.contradictions.get(at)
             # Two claims with different objects have all the others between them as rivals.
             alone = len(objects) > 1 or graph.c_predicate[at] not in graph.single_valued
             if alone and told.issuperset(declared):

@@ -5,25 +5,41 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from doxa.engine.belief import Belief
+from doxa.engine.belief import FEW, Belief
 from doxa.engine.graph import NONE, SUPPORT, Graph, entity
-from doxa.engine.times import EMPTY, Intervals, union_all
+from doxa.engine.times import EMPTY, Intervals, intersect, union_all
 
 __all__ = ["corroborated"]
 
+Backed = tuple[Intervals, int]  # where a support counts, and the support
 
-def corroborated(belief: Belief, claim: int) -> Intervals:
-    """Where the live source supports of a claim have two or more distinct origins, as known at the
-    head. O(n log n) over the bounds; where digests are given, times the supports."""
+
+def corroborated(belief: Belief, claim: int, where: Intervals) -> Intervals:
+    """Where, of ``where``, the live source supports of a claim have two or more distinct origins,
+    as known at the head. O(n log n) over the bounds; where digests are given, times the supports.
+    """
     graph = belief.graph
+    if len(graph.extra_supports.get(claim)) > FEW:
+        origins = belief.origins_behind(claim)
+        if not origins.digested:
+            return origins.agreeing(
+                where, lambda row, part: belief.extent_now(entity(SUPPORT, row), part)
+            )
     sourced = [
-        (belief.extent_now(entity(SUPPORT, row)), row)
-        for row in graph.supports_of(claim)
+        (belief.extent_now(entity(SUPPORT, row), where), row)
+        for row in belief.supporting(claim, where)
         if graph.s_source[row] != NONE and not graph.s_refutes[row]
     ]
-    sourced = [(extent, row) for extent, row in sourced if extent]
+    return _agreeing(graph, [(extent, row) for extent, row in sourced if extent])
+
+
+def _agreeing(graph: Graph, sourced: list[Backed]) -> Intervals:
     if len(sourced) < 2:
         return EMPTY
+    if len(sourced) == 2:
+        (one, first), (other, second) = sourced
+        distinct = _distinct_origins(graph, (first, second)) > 1
+        return intersect(one, other) if distinct else EMPTY
     turns = sorted(
         (bound, place % 2 == 0, row)
         for extent, row in sourced

@@ -253,7 +253,7 @@ class _Judge:
 
     def _source_known(self, workspace: str, name: str) -> bool:
         code = self.graph.names.find(name)
-        rows = self.graph.sources_named.get(code, ()) if code != NONE else ()
+        rows = self.graph.sources_named.get(code) if code != NONE else ()
         texts = self.graph.names.texts
         if any(workspace in ("", texts[self.graph.r_ws[row]]) for row in rows):
             return True

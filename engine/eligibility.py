@@ -87,7 +87,7 @@ class Judge:
         """A registered summary as a candidate of its own."""
         graph = self.graph
         workspace = graph.names.texts[graph.a_ws[row]]
-        candidate = Candidate(graph.a_id[row], artefact=Ref(workspace, graph.a_id[row]))
+        candidate = Candidate(graph.artefact_id(row), artefact=Ref(workspace, graph.artefact_id(row)))
         return self.candidate(candidate)
 
     def candidate(self, given: Candidate | Unread) -> Item | LeftOut:
@@ -132,7 +132,7 @@ class Judge:
             other = KINDS[found[0] & 7]
             raise _Missing(_UNKNOWN[kind], f"{id!r} is a {other}, not a {KINDS[kind]}")
         names = self.graph.names.texts
-        elsewhere = [names[ws] for ws in list(self.graph.ids) if names[ws] not in self._places]
+        elsewhere = [names[ws] for ws in list(self.graph.revisions) if names[ws] not in self._places]
         if any(number & 7 == kind for number in self._rows(id, elsewhere, upto)):
             raise _Missing(Reason.WRONG_WORKSPACE, f"{id!r} is out of the view's sight")
         raise _Missing(_UNKNOWN[kind], f"{id!r} is not known at revision {self.view.k}")
@@ -145,7 +145,7 @@ class Judge:
     def source_rows(self, name: str, places: Sequence[str]) -> list[int]:
         """The rows of a source that evidence names by the view. Raises `_Missing`."""
         graph = self.graph
-        rows = graph.sources_named.get(graph.names.find(name), ())
+        rows = graph.sources_named.get(graph.names.find(name))
         places = (*places, "") if "" in self._places else places
         here = [row for row in rows if graph.names.texts[graph.r_ws[row]] in places]
         if any(self._named_by(row, self.view.k) for row in here):
@@ -167,7 +167,7 @@ class Judge:
         return self._citations[row]
 
     def _citation(self, row: int) -> _Problem | None:
-        id = self.graph.a_id[row]
+        id = self.graph.artefact_id(row)
         if not self.graph.a_summary[row]:
             problem = self.artefact(row, None)
             if problem is None:
@@ -182,7 +182,7 @@ class Judge:
     def artefact(self, row: int, text: str | None) -> _Problem | None:
         """Why a registered artefact may not be served, as the text given if one is, if at all."""
         graph, view = self.graph, self.view
-        id = graph.a_id[row]
+        id = graph.artefact_id(row)
         judged = self.registry.judge(row, view.v, view.k)
         problems = []
         if judged.reason is Reason.NOT_YET_REGISTERED:
@@ -213,7 +213,7 @@ class Judge:
         for claim in claims:
             if view.in_sight(claim):
                 continue
-            id = graph.c_id[claim]
+            id = graph.claim_id(claim)
             if graph.c_ws[claim] not in view.workspaces:
                 detail = f"{id!r} is out of the view's sight"
                 yield _Problem(Reason.WRONG_WORKSPACE, detail, id)
@@ -344,7 +344,7 @@ class _Judged:
             detail = f"{_name(id)!r} is not live"
             self.problems.append(_Problem(Reason.MISSING_SUPPORT, detail, _name(id)))
         elif not view.in_sight(claim):
-            unknown, about = Standing.NOT_YET_KNOWN, view.graph.c_id[claim]
+            unknown, about = Standing.NOT_YET_KNOWN, view.graph.claim_id(claim)
             detail = f"{about!r}, which {_name(id)!r} is about, is {unknown} here"
             self.problems.append(_Problem(Reason.MISSING_FACT, detail, about, unknown))
         self.supports.append(row)

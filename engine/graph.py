@@ -7,7 +7,7 @@ said.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from doxa.engine import events as ev
 from doxa.engine.rows import (
@@ -53,19 +53,24 @@ class Graph(Rows):
         for position, event in enumerate(events, first):
             ws = self.names.code(event.workspace)
             number = self.add_row(position, recorded_at, ws, event)
-            self.at_position.append(number)
-            self.ids.setdefault(ws, {})[event.id] = number
+            self.ids.add(ws, event.id, number)
             numbers.append(number)
         self.bound = []
         for event, number in zip(events, numbers, strict=True):
             self._link(event, number >> 3)
-        self.position, self.recorded_at = first + len(events) - 1, recorded_at
-        for ws in {self.workspace_of(number) for number in numbers}:
-            self.revisions.setdefault(ws, array("q")).append(self.position)
+        self.close_commit(
+            first + len(events) - 1, recorded_at, {self.workspace_of(number) for number in numbers}
+        )
+        return numbers
+
+    def close_commit(self, last: int, recorded_at: int, workspaces: Iterable[int]) -> None:
+        """Notes the end of a commit."""
+        self.position, self.recorded_at = last, recorded_at
+        for ws in workspaces:
+            self.revisions.setdefault(ws, array("i")).append(last)
         # the time first: a reader that finds the position finds its time too
         self.commit_at.append(recorded_at)
-        self.commit_last.append(self.position)
-        return numbers
+        self.commit_last.append(last)
 
     def _find(self, event: ev.Event, ref: str | ev.Ref) -> int:
         key = event.key(ref)
@@ -85,7 +90,7 @@ class Graph(Rows):
         elif isinstance(event, ev.Support):
             claim = self._find(event, event.claim) >> 3
             self.s_claim[row] = claim
-            self.extra_supports.setdefault(claim, []).append(row)
+            self.extra_supports.add(claim, row)
             if event.because:
                 self._rest(row, self._rows(event, event.because))
         elif isinstance(event, ev.Correction):
@@ -93,9 +98,9 @@ class Graph(Rows):
             by = NONE if event.by is None else self._find(event, event.by) >> 3
             self.k_by[row] = by
             if by != NONE:
-                self.replaces.setdefault(by, []).append(row)
+                self.replaces.add(by, row)
             if self.k_source[row] != NONE:
-                self.r_corrections.setdefault(self.k_source[row], []).append(row)
+                self.r_corrections.add(self.k_source[row], row)
         elif isinstance(event, ev.Withdrawal):
             if event.target is not None:
                 target = self._find(event, event.target)
@@ -103,30 +108,30 @@ class Graph(Rows):
                 assert event.source is not None
                 target = entity(SOURCE, self.source(self.w_ws[row], event.source))
             self.w_target[row] = target
-            self.withdrawals_of.setdefault(target, []).append(row)
+            self.withdrawals_of.add(target, row)
         elif isinstance(event, ev.Citation | ev.Summary):
-            self.a_facts[row] = self._rows(event, event.facts)
-            self.a_supports[row] = self._rows(event, event.supports)
-            self.a_citations[row] = self._rows(event, event.citations)
+            self.a_facts.append(self._rows(event, event.facts))
+            self.a_supports.append(self._rows(event, event.supports))
+            self.a_citations.append(self._rows(event, event.citations))
         elif isinstance(event, ev.Policy):
             self._link_policy(event, row)
 
     def _link_target(self, event: ev.Correction, row: int) -> None:
         if event.resolves is not None:
             settled = self._find(event, event.resolves) >> 3
-            self.resolvers_of.setdefault(settled, []).append(row)
+            self.resolvers_of.add(settled, row)
             self.k_resolves[row] = settled
         if event.corrects is not None:
             target = self._find(event, event.corrects) >> 3
             self.k_target[row] = target
-            self.corrections_of.setdefault(target, []).append(row)
+            self.corrections_of.add(target, row)
             return
         assert event.unresolved is not None
         for claim in self._rows(event, event.candidates):
-            self.k_candidates.setdefault(claim, []).append(row)
+            self.k_candidates.add(claim, row)
         if not event.candidates:
             place = self.k_ws[row], event.unresolved
-            here = self.ids[place[0]].get(place[1], NONE)
+            here = self.ids.find(*place)
             if here != NONE and here & 7 == CLAIM:  # in this very commit
                 self._bind(row, here >> 3)
             else:
@@ -145,13 +150,13 @@ class Graph(Rows):
             self.k_from[row] = start
         if event.valid_to is None:
             self.k_to[row] = end
-        self.corrections_of.setdefault(claim, []).append(row)
+        self.corrections_of.add(claim, row)
         self.bound.append(row)
 
     def _rest(self, support: int, premises: tuple[int, ...]) -> None:
-        self.s_because[support] = premises
         for premise in premises:
-            self.dependents.setdefault(premise, []).append(support)
+            self.s_because.add(support, premise)
+            self.dependents.add(premise, support)
 
     def _link_policy(self, event: ev.Policy, row: int) -> None:
         if event.single_valued is not None:
@@ -161,9 +166,9 @@ class Graph(Rows):
             by_workspace.setdefault(self.p_ws[row], []).append(row)
         elif event.contradicts:
             claims = self._rows(event, event.contradicts)
-            self.p_claims[row] = claims
             for claim in claims:
-                self.contradictions.setdefault(claim, []).append(row)
+                self.p_claims.add(row, claim)
+                self.contradictions.add(claim, row)
         elif event.verified is not None:
             claim = self._find(event, event.verified) >> 3
-            self.verifications.setdefault(claim, []).append(row)
+            self.verifications.add(claim, row)

@@ -93,7 +93,7 @@ class ClaimItem:
 
     @property
     def id(self) -> str:
-        return self._view.graph.c_id[self._row]
+        return self._view.graph.claim_id(self._row)
 
     @property
     def workspace(self) -> str:

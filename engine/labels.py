@@ -84,7 +84,7 @@ class Labels:
         graph, belief, v, k = self.graph, self.belief, self.view.v, self.view.k
         if not graph.a_snapshot[artefact]:
             return False
-        subjects = graph.a_subjects.get(artefact)
+        subjects = graph.subjects_of(artefact)
         if subjects is not None:
             rows: Iterable[int] = (c for s in subjects for c in graph.claims_about(s, None))
         else:
@@ -120,7 +120,7 @@ class Labels:
                 continue
             if graph.s_source[support] != NONE:
                 return []
-            found += graph.s_because[support]
+            found += graph.s_because.get(support)
         return found
 
     # -- applicability
@@ -143,7 +143,7 @@ class Labels:
             span = _narrow(span, belief.record(claim, k).held, v)
         for support in on.supports:
             span = _narrow(span, belief.extent(entity(SUPPORT, support), k), v)
-            for premise in self.graph.s_because.get(support, ()):
+            for premise in self.graph.s_because.get(support):
                 span = _narrow(span, belief.record(premise, k).held, v)
         for source in on.sources:
             for row in belief.with_shared(source):

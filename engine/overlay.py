@@ -105,7 +105,7 @@ class Overlay:
         return self.belief.extent_now(number) if found is None else found
 
     def _taken_back(self, meaning: Meaning) -> Intervals:
-        old = self.graph.withdrawals_of.get(meaning[1], ()) if meaning[0] == "log" else ()
+        old = self.graph.withdrawals_of.get(meaning[1]) if meaning[0] == "log" else ()
         return union_all(
             [
                 *(self._withdrawal(row) for row in old),
@@ -119,7 +119,7 @@ class Overlay:
         for place in {workspace, ""}:
             key = ev.Ref(place, name)
             row = self.graph.find_source(place, name)
-            old = () if row == NONE else self.graph.withdrawals_of.get(entity(SOURCE, row), ())
+            old = () if row == NONE else self.graph.withdrawals_of.get(entity(SOURCE, row))
             gone = [
                 *(self._withdrawal(w) for w in old),
                 *(self.extents["commit", i] for i in self.sources_taken.get(key, ())),
@@ -142,7 +142,7 @@ class Overlay:
         if not self.extents and not settled_by:
             return self.belief.extent_now(number)
         extent = subtract(self.graph.base(number), self._taken_back(("log", number)))
-        for resolver in self.graph.resolvers_of.get(row, ()):
+        for resolver in self.graph.resolvers_of.get(row):
             extent = subtract(extent, self._old_correction(resolver))
         for index in settled_by:
             extent = subtract(extent, self.correction(index))
@@ -157,10 +157,10 @@ class Overlay:
         """The claims that replace a claim, each with its id and the correction that says so."""
         graph = self.graph
         if claim[0] == "log":
-            for row in graph.corrections_of.get(claim[1] >> 3, ()):
+            for row in graph.corrections_of.get(claim[1] >> 3):
                 by = graph.k_by[row]
                 if by != NONE:
-                    yield ("log", entity(CLAIM, by)), graph.c_id[by], ("log", row)
+                    yield ("log", entity(CLAIM, by)), graph.claim_id(by), ("log", row)
         for index in self.corrections.get(claim, ()):
             event = self.events[index]
             assert isinstance(event, ev.Correction)

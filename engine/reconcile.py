@@ -175,12 +175,12 @@ def _cause(
         if registry.eligible(row, at - 1, start[1]) != registry.eligible(row, at, start[1]):
             return Cause(instant=times.moment(at))
     raise AssertionError(
-        f"{registry.graph.a_id[row]!r} changed between {start} and {end} for nothing"
+        f"{registry.graph.artefact_id(row)!r} changed between {start} and {end} for nothing"
     )
 
 
 def _event_cause(graph: Graph, position: int) -> Cause:
-    number = graph.at_position[position - 1]
+    number = graph.ids.number[position - 1]
     return Cause(
         event=graph.id_of(number),
         type=KINDS[number & 7],

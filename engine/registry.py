@@ -16,7 +16,9 @@ from typing import NamedTuple
 from doxa.engine.belief import HELD, Belief, Changes, Standing
 from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, entity
-from doxa.engine.times import NEG, POS, Instant, covers
+from doxa.engine.history import Piece
+from doxa.engine.tables import Lists
+from doxa.engine.times import NEG, POS, Instant
 from doxa.engine.view import Id, Payload, TruthView
 
 __all__ = ["Judgement", "Reason", "Registry", "judge_ids", "moved"]
@@ -69,8 +71,8 @@ class Registry:
 
     def __init__(self, belief: Belief, payload: Payload) -> None:
         self.belief, self.graph, self.payload = belief, belief.graph, payload
-        self._dependants: dict[int, list[int]] = {}  # entity → artefact rows
-        self._by_subject: dict[int, list[int]] = {}  # subject → snapshots bound to it
+        self._dependants = Lists()  # entity → artefact rows
+        self._by_subject = Lists()  # subject → snapshots bound to it
         self._by_workspace: dict[int, list[int]] = {}  # workspace → snapshots of the whole of it
         self._whole: dict[int, set[int]] = {}  # those, and summaries that cite one → workspaces
         # What reaches every snapshot of a whole workspace is kept once: (commit, cause).
@@ -93,13 +95,13 @@ class Registry:
     def judge(self, row: int, v: Instant, k: int) -> Judgement:
         """The eligibility of an artefact at (v, k); O(what it declares)."""
         graph, belief = self.graph, self.belief
-        id = graph.a_id[row]
+        id = graph.artefact_id(row)
         if graph.a_pos[row] > k:
             return Judgement(id, False, Reason.NOT_YET_REGISTERED)
         for claim in graph.a_facts[row]:
             if not belief.held(claim, v, k):
                 standing = belief.standing(claim, v, k)
-                return Judgement(id, False, Reason.MISSING_FACT, graph.c_id[claim], standing)
+                return Judgement(id, False, Reason.MISSING_FACT, graph.claim_id(claim), standing)
         for support in graph.a_supports[row]:
             if not belief.live(support, v, k):
                 about = graph.id_of(entity(SUPPORT, support))
@@ -112,8 +114,8 @@ class Registry:
             return Judgement(id, False, Reason.SNAPSHOT_MISMATCH)
         for citation in graph.a_citations[row]:
             if not self.eligible(citation, v, k):
-                return Judgement(id, False, Reason.INVALID_CITATION, graph.a_id[citation])
-        if not covers(belief.extent(entity(ARTEFACT, row), k), v):
+                return Judgement(id, False, Reason.INVALID_CITATION, graph.artefact_id(citation))
+        if not belief.counts(entity(ARTEFACT, row), v, k):
             return Judgement(id, False, Reason.WITHDRAWN)
         return Judgement(id, True)
 
@@ -134,7 +136,7 @@ class Registry:
     def _selection(self, row: int, v: Instant, k: int) -> str:
         graph = self.graph
         workspace = graph.a_ws[row]
-        subjects = graph.a_subjects.get(row)
+        subjects = graph.subjects_of(row)
         if subjects is not None:
             view = self._view(workspace, v, k)
             return view.fingerprint_of(graph.names.texts[code] for code in subjects)
@@ -168,12 +170,12 @@ class Registry:
             (SOURCE, changes.sources),
         ):
             for row, cause in causes.items():
-                for artefact in self._dependants.get(entity(kind, row), ()):
+                for artefact in self._dependants.get(entity(kind, row)):
                     reached.setdefault(artefact, cause)
-                    self._mark_all(artefact, self._bounds(entity(kind, row)))
+                    self._mark_all(artefact, self._new_bounds(changes, entity(kind, row)))
         for artefact, cause in changes.artefacts.items():
             reached.setdefault(artefact, cause)
-            self._mark_all(artefact, self._bounds(entity(ARTEFACT, artefact)))
+            self._mark_all(artefact, self._new_bounds(changes, entity(ARTEFACT, artefact)))
         if self._by_subject or self._by_workspace:
             self._reach_snapshots(changes, reached)
         self._follow_citations(reached)
@@ -189,7 +191,7 @@ class Registry:
         shared = graph.names.find("")
         for claim, cause in changes.subjects.items():
             place = graph.c_ws[claim]
-            for artefact in self._by_subject.get(graph.c_subject[claim], ()):
+            for artefact in self._by_subject.get(graph.c_subject[claim]):
                 if place in (shared, graph.a_ws[artefact]):
                     reached.setdefault(artefact, cause)
                     self._mark_all(artefact, self._claim_bounds(claim))
@@ -200,7 +202,7 @@ class Registry:
 
     def _follow_citations(self, reached: dict[int, int]) -> None:
         for citation, cause in list(reached.items()):
-            for summary in self._dependants.get(entity(ARTEFACT, citation), ()):
+            for summary in self._dependants.get(entity(ARTEFACT, citation)):
                 reached.setdefault(summary, cause)
                 self._mark_all(summary, self._marks.get(citation, ()))
 
@@ -213,9 +215,9 @@ class Registry:
             *(entity(ARTEFACT, citation) for citation in graph.a_citations[row]),
         ]
         for number in named:
-            self._dependants.setdefault(number, []).append(row)
+            self._dependants.add(number, row)
             if number & 7 == SUPPORT:
-                for premise in graph.s_because.get(number >> 3, ()):
+                for premise in graph.s_because.get(number >> 3):
                     self._mark_all(row, self._bounds(entity(CLAIM, premise)))
             self._mark_all(row, self._bounds(number))
         self._mark_all(row, self._bounds(entity(ARTEFACT, row)))
@@ -223,12 +225,12 @@ class Registry:
             if citation in self._whole:
                 self._whole.setdefault(row, set()).update(self._whole[citation])
         if graph.a_snapshot[row]:
-            subjects = graph.a_subjects.get(row)
+            subjects = graph.subjects_of(row)
             if subjects is None:
                 self._by_workspace.setdefault(graph.a_ws[row], []).append(row)
                 self._whole.setdefault(row, set()).add(graph.a_ws[row])
             for subject in subjects or ():
-                self._by_subject.setdefault(subject, []).append(row)
+                self._by_subject.add(subject, row)
                 for claim in graph.claims_about(subject, None):
                     self._mark_all(row, self._claim_bounds(claim))
         own = graph.a_at[row]
@@ -239,21 +241,35 @@ class Registry:
 
     def _bounds(self, number: int) -> Iterable[int]:
         """The instants at which a thing that is declared may change, at the newest knowledge."""
+        kind, row, belief = number & 7, number >> 3, self.belief
+        if kind == CLAIM:
+            return (*belief.own(row), *belief.held_now(row))
+        if kind == SUPPORT:
+            own = (*self.graph.base(number), *belief.extent_now(number))
+            premises = self.graph.s_because.get(row)
+            return [*own, *(b for c in premises for b in (*belief.own(c), *belief.held_now(c)))]
+        if kind == SOURCE:
+            return belief.source_extent_now(row)
+        return [*belief.extent_now(number), *self._marks.get(row, ())]
+
+    def _new_bounds(self, changes: Changes, number: int) -> Iterable[int]:
+        """The instants that one commit adds to those of `_bounds`."""
         kind, row = number & 7, number >> 3
         if kind == CLAIM:
-            return self.belief.record_now(row).held
+            return _bounds_of(changes.beliefs.get(row, ()))
         if kind == SUPPORT:
-            own = self.belief.extent_now(number)
-            premises = self.graph.s_because.get(row, ())
-            return [*own, *(b for c in premises for b in self.belief.record_now(c).held)]
-        if kind == SOURCE:
-            return self.belief.source_extent_now(row)
-        return [*self.belief.extent_now(number), *self._marks.get(row, ())]
+            premises = self.graph.s_because.get(row)
+            found = [changes.extents.get(number, ()), *map(changes.beliefs.get, premises)]
+        elif kind == SOURCE:
+            shared = self.belief.with_shared(row)
+            found = [changes.extents.get(entity(SOURCE, each), ()) for each in shared]
+        else:
+            found = [changes.extents.get(number, ())]
+        return [at for pieces in found if pieces for at in _bounds_of(pieces)]
 
     def _claim_bounds(self, claim: int) -> Iterable[int]:
-        record = self.belief.record_now(claim)
-        bounds = {self.graph.c_from[claim], self.graph.c_to[claim]}
-        bounds.update(*record)
+        bounds = set(self.belief.own(claim))
+        bounds.update(*self.belief.record(claim, self.graph.position))
         for support in self.graph.supports_of(claim):
             bounds.update(self._bounds(entity(SUPPORT, support)))
         return bounds
@@ -345,7 +361,7 @@ class Registry:
             return later, None
         elsewhere = any(
             n != NONE and n & 7 == ARTEFACT and self.graph.a_pos[n >> 3] <= view.horizon
-            for n in [known.get(name, NONE) for known in list(view.graph.ids.values())]
+            for n in view.graph.find_everywhere(name)
         )
         return NONE, Reason.WRONG_WORKSPACE if elsewhere else Reason.UNKNOWN_ARTIFACT
 
@@ -355,6 +371,10 @@ def _parts(id: Id) -> tuple[str | None, str]:
     if isinstance(id, str):
         return None, id
     return (id.workspace, id.id) if isinstance(id, Ref) else (id["workspace"], id["id"])
+
+
+def _bounds_of(pieces: Iterable[Piece]) -> list[int]:
+    return [at for piece in pieces for at in (piece.low, piece.high)]
 
 
 def _all_bounds(graph: Graph) -> set[int]:

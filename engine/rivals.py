@@ -1,78 +1,39 @@
-"""The held claims about one subject and single-valued predicate, kept so that those that meet in
-valid time are found without looking at all."""
+"""The held claims that may contradict one another, kept so that those that meet in valid time are
+found without looking at all."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from collections.abc import Iterator
 
-from doxa.engine.times import EMPTY, Intervals, union, union_all
+from doxa.engine.spans import Spans
+from doxa.engine.times import Intervals
 
 __all__ = ["RivalGroup"]
 
-FEW = 8  # up to so many are united directly
-
 
 class RivalGroup:
-    """Rows of claims of one workspace, perspective, subject and predicate, with where each is held
-    and the equality key of its object. Only held ones are kept."""
+    """Rows of claims, with the hull of where each is held and what it says. Only held ones."""
 
     def __init__(self) -> None:
-        self._held: dict[int, Intervals] = {}
-        self._keys: dict[int, str] = {}
-        self._starts: list[tuple[int, int]] = []  # (start, row), sorted
-        self._longest = 0  # length of the longest hull ever kept
-        self._others: dict[str, Intervals] = {}  # object key → where any other object is held
+        self._hulls = Spans()
+        self._says: dict[int, str] = {}
 
-    def __setitem__(self, row: int, entry: tuple[Intervals, str]) -> None:
-        held, key = entry
-        old = self._held.get(row, EMPTY)
-        if held == old:
-            return
-        self._others.clear()
-        if old:
-            del self._starts[bisect_left(self._starts, (old[0], row))]
-        if not held:
-            del self._held[row], self._keys[row]
-            return
-        self._held[row], self._keys[row] = held, key
-        insort(self._starts, (held[0], row))
-        self._longest = max(self._longest, held[-1] - held[0])
+    def note(self, row: int, says: str, hull: Intervals) -> None:
+        """Keeps a claim, or forgets one that is held nowhere."""
+        if hull:
+            self._says[row] = says
+            self._hulls.add(row, *hull)
+        else:
+            self._hulls.discard(row)
+            self._says.pop(row, None)
 
-    def meeting(self, where: Intervals, most: int | None = None) -> list[int]:
-        """The rows whose hull meets that of ``where``, at most so many. O(log n + those, and as
-        many that begin within the length of the longest before it)."""
-        low, high = where[0], where[-1]
-        found: list[int] = []
-        for i in range(bisect_left(self._starts, (high, -1)) - 1, -1, -1):
-            start, row = self._starts[i]
-            if start <= low - self._longest:
-                break
-            if self._held[row][-1] > low:
-                found.append(row)
-                if len(found) == most:
-                    break
-        return found
+    def others(self, row: int, where: Intervals) -> Iterator[int]:
+        """The claims that say otherwise than a kept one, and may be held within ``where``."""
+        says = self._says
+        own = says[row]
+        return (other for other in self.meeting(where) if says[other] != own)
 
-    def against(self, row: int) -> Intervals:
-        """Where another object than that of a kept row is held; exact wherever the row is held."""
-        key = self._keys[row]
-        near = self.meeting(self._held[row], FEW + 1)
-        if len(near) <= FEW:
-            return union_all(self._held[other] for other in near if self._keys[other] != key)
-        if not self._others:
-            self._unite()
-        return self._others[key]
-
-    def _unite(self) -> None:
-        by_object: dict[str, list[Intervals]] = {}
-        for row, held in self._held.items():
-            by_object.setdefault(self._keys[row], []).append(held)
-        keys = list(by_object)
-        unions = [union_all(by_object[key]) for key in keys]
-        before: list[Intervals] = [EMPTY]
-        for held in unions:
-            before.append(union(before[-1], held))
-        after = EMPTY
-        for i in range(len(keys) - 1, -1, -1):
-            self._others[keys[i]] = union(before[i], after)
-            after = union(after, unions[i])
+    def meeting(self, where: Intervals) -> Iterator[int]:
+        """The claims that may be held within ``where``."""
+        for i in range(0, len(where), 2):
+            yield from self._hulls.meeting(where[i], where[i + 1])

@@ -3,28 +3,35 @@
 Rows are typed columns, one entry an event, in log order. Rows are only ever added, so a reader
 that looks at positions up to *k* alone sees an unchanging picture while later events arrive.
 
-An *entity* is one number for a row of any kind: ``row * 8 + kind``.
+An *entity* is one number for a row of any kind: ``row * 8 + kind``. Rows, positions and codes have
+31 bits, instants 64.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
+from doxa.engine.tables import NONE, Ids, Lists, Names, Numbers, Objects, Series
 
 __all__ = [
     "ARTEFACT",
     "CLAIM",
     "CORRECTION",
+    "HYPOTHESIS",
     "KINDS",
+    "NAMED",
     "NONE",
+    "PLAIN",
     "POLICY",
+    "SHARED",
     "SOURCE",
     "SUPPORT",
+    "WHOLE",
     "WITHDRAWAL",
     "Rows",
     "entity",
@@ -32,7 +39,9 @@ __all__ = [
 
 CLAIM, SUPPORT, CORRECTION, WITHDRAWAL, SOURCE, ARTEFACT, POLICY = range(7)
 KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artefact", "policy")
-NONE: Final = -1
+HYPOTHESIS, SHARED = 0, 1  # the codes of "hypothesis" and "", the first names of all
+PLAIN: Final = 4  # a claim that its own source alone carries
+UNBOUND, WHOLE, NAMED = range(3)  # how an artefact is bound: to no snapshot, a workspace, subjects
 
 
 def entity(kind: int, row: int) -> int:
@@ -41,26 +50,11 @@ def entity(kind: int, row: int) -> int:
 
 
 def _column() -> array[int]:
+    return array("i")
+
+
+def _instants() -> array[int]:
     return array("q")
-
-
-class Names:
-    """Texts as small numbers, given out in order of arrival."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-        self.texts: list[str] = []
-
-    def code(self, text: str) -> int:
-        found = self._codes.get(text)
-        if found is None:
-            found = self._codes[text] = len(self.texts)
-            self.texts.append(text)
-        return found
-
-    def find(self, text: str) -> int:
-        """The code of a text, or NONE where it never occurred."""
-        return self._codes.get(text, NONE)
 
 
 class Rows:
@@ -68,79 +62,72 @@ class Rows:
 
     def __init__(self) -> None:
         self.names = Names()
+        assert self.names.code("hypothesis") == HYPOTHESIS
+        assert self.names.code("") == SHARED
+        self.ids = Ids()
         self.position = 0
         self.recorded_at = times.NEG
-        self.commit_last = _column()
-        self.commit_at = _column()
+        self.commit_last, self.commit_at = _column(), _instants()
         self.revisions: dict[int, array[int]] = {}  # workspace → last positions of its commits
-        self.at_position = _column()  # entity by position - 1
-        self.ids: dict[int, dict[str, int]] = {}  # workspace → id → entity
 
-        self.c_id: list[str] = []
         self.c_pos, self.c_ws = _column(), _column()
         self.c_subject, self.c_predicate = _column(), _column()
         self.c_perspective, self.c_kind = _column(), _column()
-        self.c_from, self.c_to = _column(), _column()
-        self.c_object: list[object] = []
+        self.c_from, self.c_to = _instants(), _instants()
+        self.c_object = Objects()
         self.c_carried = _column()  # support row, or NONE
+        self.c_plain = bytearray()  # PLAIN where its own source alone makes it held, else 0
         self.c_next_key, self.c_next_subject = _column(), _column()
-        self._first_key: dict[int, int] = {}
-        self._first_subject: dict[int, int] = {}
-        self.extra_supports: dict[int, list[int]] = {}
-        self.dependents: dict[int, list[int]] = {}  # claim → supports that rest on it
-        self.corrections_of: dict[int, list[int]] = {}
-        self.replaces: dict[int, list[int]] = {}  # claim → corrections that put it in
+        self._first_key = Numbers()
+        self._first_subject = _column()  # by the code of the subject
+        self.extra_supports = Lists()
+        self.dependents = Lists()  # claim → supports that rest on it
+        self.corrections_of = Lists()
+        self.replaces = Lists()  # claim → corrections that put it in
 
         self.s_claim, self.s_pos, self.s_source = _column(), _column(), _column()
-        self.s_from, self.s_to, self.s_observed = _column(), _column(), _column()
+        self.s_from, self.s_to, self.s_observed = _instants(), _instants(), _instants()
         self.s_origin, self.s_digest = _column(), _column()
         self.s_refutes = bytearray()
-        self.s_id: dict[int, str] = {}  # of those that are events of their own
-        self.s_because: dict[int, tuple[int, ...]] = {}
+        self.s_because = Lists()  # support → claims
         self.s_next_source = _column()
 
-        self.k_id: list[str] = []
         self.k_pos, self.k_ws, self.k_target, self.k_by = (
             _column(), _column(), _column(), _column(),
         )  # fmt: skip
-        self.k_from, self.k_to, self.k_source = _column(), _column(), _column()
+        self.k_from, self.k_to, self.k_source = _instants(), _instants(), _column()
 
         self.k_unresolved: dict[int, ev.Correction] = {}
-        self.k_candidates: dict[int, list[int]] = {}  # claim → unresolved corrections
-        self.resolvers_of: dict[int, list[int]] = {}  # unresolved correction → what settles it
-        self.k_resolves: dict[int, int] = {}
+        self.k_candidates = Lists()  # claim → unresolved corrections
+        self.resolvers_of = Lists()  # unresolved correction → what settles it
+        self.k_resolves = Numbers()
         self._dangling: dict[tuple[int, str], list[int]] = {}  # workspace, name → corrections
         self.bound: list[int] = []  # dangling corrections whose claim came with the last commit
 
-        self.w_id: list[str] = []
         self.w_pos, self.w_ws, self.w_target = _column(), _column(), _column()
-        self.w_from, self.w_to = _column(), _column()
-        self.withdrawals_of: dict[int, list[int]] = {}  # entity → withdrawal rows
+        self.w_from, self.w_to = _instants(), _instants()
+        self.withdrawals_of = Lists()  # entity → withdrawal rows
 
         self.r_ws, self.r_name = _column(), _column()  # sources
-        self._sources: dict[int, int] = {}
-        self.sources_named: dict[int, list[int]] = {}
+        self._sources = Numbers()
+        self.sources_named = Lists()
         self.r_first_support = _column()
-        self.r_corrections: dict[int, list[int]] = {}
+        self.r_corrections = Lists()
 
-        self.a_id: list[str] = []
         self.a_pos, self.a_ws = _column(), _column()
-        self._artefacts: dict[int, array[int]] = {}  # workspace → positions
-        self.a_at = _column()  # the valid time of a snapshot; else when it was recorded
+        self.artefacts_in: dict[int, array[int]] = {}  # workspace → positions
+        self.a_at = _instants()  # the valid time of a snapshot; else when it was recorded
         self.a_summary, self.a_snapshot = bytearray(), bytearray()
-        self.a_facts: list[tuple[int, ...]] = []  # claim rows
-        self.a_supports: list[tuple[int, ...]] = []
-        self.a_sources: list[tuple[int, ...]] = []
-        self.a_citations: list[tuple[int, ...]] = []  # artefact rows
-        self.a_subjects: dict[int, tuple[int, ...]] = {}  # of snapshots bound to named subjects
+        self.a_facts, self.a_supports = Series(), Series()  # claim rows; support rows
+        self.a_sources, self.a_citations = Series(), Series()  # source rows; artefact rows
+        self.a_subjects = Series()  # of snapshots bound to named subjects
 
-        self.p_id: list[str] = []
         self.p_pos, self.p_ws = _column(), _column()
         self.single_valued: dict[int, dict[int, list[int]]] = {}  # predicate → workspace → rows
-        self.contradictions: dict[int, list[int]] = {}  # claim → policy rows
-        self.p_claims: dict[int, tuple[int, ...]] = {}
-        self.p_predicate: dict[int, int] = {}
-        self.verifications: dict[int, list[int]] = {}  # claim → policy rows
+        self.contradictions = Lists()  # claim → policy rows
+        self.p_claims = Lists()
+        self.p_predicate = Numbers()
+        self.verifications = Lists()  # claim → policy rows
 
     # -- commits and positions
 
@@ -173,7 +160,7 @@ class Rows:
 
     def artefacts_upto(self, workspace: int, position: int) -> int:
         """How many artefacts of a workspace were registered up to a position."""
-        return bisect_right(self._artefacts.get(workspace, ()), position)
+        return bisect_right(self.artefacts_in.get(workspace, ()), position)
 
     def revision_of(self, workspace: str, upto: int) -> int:
         """`revision` of a workspace by name; 0 where nothing was ever recorded in it."""
@@ -185,23 +172,31 @@ class Rows:
     def find(self, workspace: str, id: str) -> int:
         """The entity of an id in a workspace, or NONE."""
         ws = self.names.find(workspace)
-        known = self.ids.get(ws)
-        if known is None:
+        if ws == NONE:
             return NONE
-        found = known.get(id)
-        if found is not None:
-            return found
-        if id.endswith(ev.CARRIED):
-            found = known.get(id[: -len(ev.CARRIED)], NONE)
+        found = self.ids.find(ws, id)
+        if found == NONE and id.endswith(ev.CARRIED):
+            found = self.ids.find(ws, id[: -len(ev.CARRIED)])
+            carried = NONE
             if found != NONE and found & 7 == CLAIM:
                 carried = self.c_carried[found >> 3]
-                return NONE if carried == NONE else entity(SUPPORT, carried)
-        return NONE
+            return NONE if carried == NONE else entity(SUPPORT, carried)
+        return found
+
+    def find_everywhere(self, id: str) -> list[int]:
+        """The entities of an id in whatever workspaces know it; O(workspaces)."""
+        texts = self.names.texts
+        found = (self.find(texts[ws], id) for ws in list(self.revisions))
+        return [number for number in found if number != NONE]
 
     def find_source(self, workspace: str, name: str) -> int:
         """The row of a source in a workspace, or NONE."""
         ws, code = self.names.find(workspace), self.names.find(name)
-        return NONE if NONE in (ws, code) else self._sources.get(ws << 32 | code, NONE)
+        return NONE if NONE in (ws, code) else self._sources.get(ws << 32 | code)
+
+    def shared_source(self, source: int) -> int:
+        """The row of the source of the same name in the shared workspace, or NONE."""
+        return self._sources.get(SHARED << 32 | self.r_name[source])
 
     def position_of(self, number: int) -> int:
         """The log position of an entity (a carried support's is its claim's; a source's is 0)."""
@@ -212,21 +207,27 @@ class Rows:
         }  # fmt: skip
         return columns[kind][row] if kind != SOURCE else 0
 
+    def id_at(self, position: int) -> str:
+        """The id of the event at a position."""
+        return self.ids.texts[position - 1]
+
+    def claim_id(self, row: int) -> str:
+        """The id of a claim."""
+        return self.ids.texts[self.c_pos[row] - 1]
+
+    def artefact_id(self, row: int) -> str:
+        """The id of a citation or summary."""
+        return self.ids.texts[self.a_pos[row] - 1]
+
     def id_of(self, number: int) -> str:
         """The id that an entity is known by."""
         kind, row = number & 7, number >> 3
-        if kind == CLAIM:
-            return self.c_id[row]
-        if kind == SUPPORT:
-            own = self.s_id.get(row)
-            return own if own is not None else self.c_id[self.s_claim[row]] + ev.CARRIED
-        if kind == CORRECTION:
-            return self.k_id[row]
-        if kind == WITHDRAWAL:
-            return self.w_id[row]
         if kind == SOURCE:
             return self.names.texts[self.r_name[row]]
-        return self.a_id[row] if kind == ARTEFACT else self.p_id[row]
+        id = self.id_at(self.position_of(number))
+        if kind == SUPPORT and self.c_carried[self.s_claim[row]] == row:
+            return id + ev.CARRIED
+        return id
 
     def workspace_of(self, number: int) -> int:
         """The code of the workspace that an entity lives in."""
@@ -244,17 +245,16 @@ class Rows:
         carried = self.c_carried[claim]
         if carried != NONE:
             yield carried
-        yield from self.extra_supports.get(claim, ())
+        yield from self.extra_supports.get(claim)
 
     def claims_about(self, subject: int, predicate: int | None) -> Iterator[int]:
         """The claim rows about a subject (and predicate), newest first."""
         if predicate is None:
-            row, following = self._first_subject.get(subject, NONE), self.c_next_subject
+            first = self._first_subject
+            row = first[subject] if subject < len(first) else NONE
+            following = self.c_next_subject
         else:
-            row, following = (
-                self._first_key.get(subject << 32 | predicate, NONE),
-                self.c_next_key,
-            )
+            row, following = self._first_key.get(subject << 32 | predicate), self.c_next_key
         while row != NONE:
             yield row
             row = following[row]
@@ -265,6 +265,10 @@ class Rows:
         while row != NONE:
             yield row
             row = self.s_next_source[row]
+
+    def subjects_of(self, artefact: int) -> Sequence[int] | None:
+        """The codes of the subjects that a snapshot is bound to; ``None`` where there are none."""
+        return self.a_subjects[artefact] if self.a_snapshot[artefact] == NAMED else None
 
     def base(self, number: int) -> times.Intervals:
         """The interval or portion that an entity was recorded with."""
@@ -288,14 +292,12 @@ class Rows:
             return entity(CLAIM, self._add_claim(position, ws, event))
         if isinstance(event, ev.Support):
             row = self._add_support(position, ws, event.source)
-            self.s_id[row] = event.id
             self.s_from.append(event.valid_from)
             self.s_to.append(event.valid_to)
             self.s_refutes.append(event.stance == "refutes")
             return entity(SUPPORT, row)
         if isinstance(event, ev.Correction):
-            row = len(self.k_id)
-            self.k_id.append(event.id)
+            row = len(self.k_pos)
             self.k_pos.append(position)
             self.k_ws.append(ws)
             start, end = event.valid
@@ -307,57 +309,57 @@ class Rows:
             self.k_source.append(NONE if named is None else self.source(ws, named.id))
             self.k_target.append(NONE)
             self.k_by.append(NONE)
-            return entity(CORRECTION, len(self.k_id) - 1)
+            return entity(CORRECTION, row)
         if isinstance(event, ev.Withdrawal):
-            self.w_id.append(event.id)
             self.w_pos.append(position)
             self.w_ws.append(ws)
             self.w_from.append(event.valid_from)
             self.w_to.append(event.valid_to)
             self.w_target.append(NONE)
-            return entity(WITHDRAWAL, len(self.w_id) - 1)
+            return entity(WITHDRAWAL, len(self.w_pos) - 1)
         if isinstance(event, ev.Citation | ev.Summary):
             at = recorded_at if event.valid_at is None else event.valid_at
             return entity(ARTEFACT, self._add_artefact(position, at, ws, event))
         assert isinstance(event, ev.Policy), event
-        self.p_id.append(event.id)
         self.p_pos.append(position)
         self.p_ws.append(ws)
-        return entity(POLICY, len(self.p_id) - 1)
+        return entity(POLICY, len(self.p_pos) - 1)
 
     def _add_artefact(
         self, position: int, at: int, ws: int, event: ev.Citation | ev.Summary
     ) -> int:
-        row = len(self.a_id)
-        self.a_id.append(event.id)
-        self.a_pos.append(position)
-        self._artefacts.setdefault(ws, _column()).append(position)
+        row = len(self.a_pos)
+        self.artefacts_in.setdefault(ws, _column()).append(position)
         self.a_ws.append(ws)
         self.a_at.append(at)
         self.a_summary.append(event.TYPE == "summary")
-        self.a_snapshot.append(event.binding == "snapshot")
-        for column in (self.a_facts, self.a_supports, self.a_citations):
-            column.append(())
-        self.a_sources.append(tuple(self.source(ws, name) for name in event.sources))
-        if event.subjects is not None:
-            self.a_subjects[row] = tuple(self.names.code(name) for name in event.subjects)
+        named = event.subjects is not None
+        snapshot = event.binding == "snapshot"
+        self.a_snapshot.append(UNBOUND if not snapshot else NAMED if named else WHOLE)
+        self.a_sources.append(self.source(ws, name) for name in event.sources)
+        self.a_subjects.append(self.names.code(name) for name in event.subjects or ())
+        self.a_pos.append(position)
         return row
 
     def _add_claim(self, position: int, ws: int, event: ev.Claim) -> int:
-        code, row = self.names.code, len(self.c_id)
+        row, code = len(self.c_pos), self.names.code
         subject, predicate = code(event.subject), code(event.predicate)
-        self.c_id.append(event.id)
         self.c_ws.append(ws)
         self.c_subject.append(subject)
         self.c_predicate.append(predicate)
         self.c_perspective.append(code(event.perspective))
-        self.c_kind.append(code(event.kind))
+        kind = code(event.kind)
+        self.c_kind.append(kind)
+        self.c_plain.append(PLAIN if event.source is not None and kind != HYPOTHESIS else 0)
         self.c_from.append(event.valid_from)
         self.c_to.append(event.valid_to)
         self.c_object.append(event.object)
         key = subject << 32 | predicate
-        self.c_next_key.append(self._first_key.get(key, NONE))
-        self.c_next_subject.append(self._first_subject.get(subject, NONE))
+        first = self._first_subject
+        while len(first) <= subject:
+            first.append(NONE)
+        self.c_next_key.append(self._first_key.get(key))
+        self.c_next_subject.append(first[subject])
         if event.source is not None or event.because:
             support = self._add_support(position, ws, event.source)
             self.s_from.append(times.NEG)
@@ -369,7 +371,7 @@ class Rows:
             self.c_carried.append(NONE)
         self.c_pos.append(position)
         self._first_key[key] = row
-        self._first_subject[subject] = row
+        first[subject] = row
         return row
 
     def _add_support(self, position: int, ws: int, named: ev.SourceRef | None) -> int:
@@ -397,10 +399,11 @@ class Rows:
         code = self.names.code(name)
         key = ws << 32 | code
         row = self._sources.get(key)
-        if row is None:
-            row = self._sources[key] = len(self.r_name)
+        if row == NONE:
+            row = len(self.r_name)
             self.r_ws.append(ws)
-            self.r_name.append(code)
             self.r_first_support.append(NONE)
-            self.sources_named.setdefault(code, []).append(row)
+            self.sources_named.add(code, row)
+            self.r_name.append(code)
+            self._sources[key] = row
         return row

@@ -1,17 +1,27 @@
 """How one commit changes belief: what it touches, what falls, what stands again, what is contested.
 
 The order is fixed: extents (withdrawals from the newest back, then sources, then the rest), then
-held, then contests. Each change carries the position of the event that caused it.
+held, then contests. Everything is computed anew only where in valid time it may have changed. Each
+change carries the position of the event that caused it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from doxa.engine import events as ev
-from doxa.engine.belief import NOTHING, Belief, Changes, Record
+from doxa.engine.belief import (
+    CONTESTED,
+    CORROBORATED,
+    COUNTS,
+    HOLDS,
+    SUPERSEDED,
+    WITHDRAWN,
+    Belief,
+    Changes,
+)
 from doxa.engine.corroboration import corroborated
 from doxa.engine.graph import (
     ARTEFACT,
@@ -25,15 +35,22 @@ from doxa.engine.graph import (
     entity,
 )
 from doxa.engine.rivals import RivalGroup
-from doxa.engine.times import ALL, EMPTY, Intervals, intersect, subtract, union, union_all
+from doxa.engine.times import ALL, EMPTY, Intervals, intersect, subtract, union
 
 __all__ = ["apply"]
+
+Lost = tuple[Intervals, Intervals]  # where something counts no longer, and where it does now
 
 
 def apply(belief: Belief, first: int, recorded_at: int, events: Sequence[ev.Event]) -> Changes:
     """Takes one judged commit into the belief; says what it changed."""
     earlier = belief.graph.position
     numbers = belief.graph.add(first, recorded_at, events)
+    return settle(belief, earlier, first, numbers)
+
+
+def settle(belief: Belief, earlier: int, first: int, numbers: Sequence[int]) -> Changes:
+    """Settles the entities of one commit, in the graph already, which begin at ``first``."""
     return _Settlement(belief, earlier).settle(first, numbers)
 
 
@@ -45,14 +62,17 @@ class _Settlement:
         self.k = belief.graph.position
         self.earlier = earlier  # the last position of the commit before
         self.changes = Changes(self.k)
-        self.extents: dict[int, int] = {}  # entity → cause: extent to be computed anew
-        self.claims: dict[int, int] = {}  # claims whose record may change → cause
+        self.causes: dict[int, int] = {}  # entity → cause
+        # by kind: entity → where its extent is to be computed anew
+        self.windows: dict[int, dict[int, Intervals]] = {
+            kind: {} for kind in (WITHDRAWAL, SOURCE, SUPPORT, CORRECTION, POLICY, ARTEFACT, CLAIM)
+        }
+        self.claims: dict[int, int] = {}  # claims that may change → cause
         self.shrunk: dict[int, Intervals] = {}  # claim → where its basis or extent was lost
-        self.grown: set[int] = set()  # claims whose basis or extent has gained
-        self.refuted: dict[int, int] = {}  # claims whose contests may change → cause
-        self.before: dict[int, Intervals] = {}  # claim → held before this commit
+        self.grown: dict[int, Intervals] = {}  # claim → where its basis or extent has gained
+        self.disputed: dict[int, Intervals] = {}  # claim → where it may be contested, or no longer
+        self.sourced: dict[int, Intervals] = {}  # claim → where its source supports changed
         self.contradicting: dict[int, RivalGroup] = {}  # policy → its claims, held as they are now
-        self.sourced: set[int] = set()  # claims whose supports changed: corroboration anew
 
     def settle(self, first: int, numbers: Sequence[int]) -> Changes:
         """Settles the new entities, which begin at position ``first``."""
@@ -60,22 +80,34 @@ class _Settlement:
             self._begin(number, position)
         for row in self.graph.bound:
             arrived = self.graph.c_pos[self.graph.k_target[row]]
-            self.extents.setdefault(entity(CORRECTION, row), arrived)
+            self._renew_later(entity(CORRECTION, row), ALL, arrived)
         self._settle_extents()
         self._refill(self._fell())
-        self._settle_records()
+        self._settle_contests()
+        self._settle_rows()
         return self.changes
+
+    def _renew_later(self, number: int, where: Intervals, cause: int) -> None:
+        """Marks an extent as to be computed anew within ``where``."""
+        windows = self.windows[number & 7]
+        windows[number] = union(windows.get(number, EMPTY), where)
+        self.causes.setdefault(number, cause)
 
     def _shrink(self, claim: int, where: Intervals, cause: int) -> None:
         self.claims.setdefault(claim, cause)
         self.shrunk[claim] = union(self.shrunk.get(claim, EMPTY), where)
 
-    def _grow(self, claim: int, cause: int) -> None:
+    def _grow(self, claim: int, where: Intervals, cause: int) -> None:
         self.claims.setdefault(claim, cause)
-        self.grown.add(claim)
+        self.grown[claim] = union(self.grown.get(claim, EMPTY), where)
+
+    def _dispute(self, claim: int, where: Intervals, cause: int) -> None:
+        self.claims.setdefault(claim, cause)
+        self.disputed[claim] = union(self.disputed.get(claim, EMPTY), where)
+
+    # -- what one new event touches directly
 
     def _begin(self, number: int, position: int) -> None:
-        """Marks what one new event touches directly."""
         graph, kind, row = self.graph, number & 7, number >> 3
         if kind == CLAIM:
             self.changes.subjects[row] = position
@@ -83,95 +115,77 @@ class _Settlement:
                 self._begin_support(graph.c_carried[row], position)
             if graph.c_predicate[row] in graph.single_valued:
                 self.claims.setdefault(row, position)
-                self.before[row] = EMPTY
         elif kind == SUPPORT:
             self._begin_support(row, position)
         elif kind == CORRECTION:
-            self.extents.setdefault(number, position)
+            self._renew_later(number, ALL, position)
+            if graph.k_target[row] != NONE:
+                self.belief.renewed(number)
         elif kind == WITHDRAWAL:
-            self.extents.setdefault(graph.w_target[row], position)
+            self._renew_later(number, graph.base(number), position)
+            self.belief.renewed(number)
         elif kind == ARTEFACT:
             self.changes.registered.append(row)
         else:
-            self._begin_policy(row, position)
+            self._begin_policy(row, ALL, position)
 
     def _begin_support(self, row: int, position: int) -> None:
         graph = self.graph
         number, claim = entity(SUPPORT, row), graph.s_claim[row]
         self.changes.supports[row] = position
-        source = graph.s_source[row]
+        source, where = graph.s_source[row], graph.base(number)
+        plain = row == graph.c_carried[claim] and bool(graph.c_plain[claim])
         if source != NONE:
-            counts = self.belief.source_extent_now(source)
-            if counts != ALL:
-                self._set_extent(number, intersect(graph.base(number), counts))
-            elif row == graph.c_carried[claim]:
-                return  # the plain case: the claim's row says it all
-        self._open_record(claim, position)
+            counts = self.belief.source_extent_now(source, where)
+            if lost := subtract(where, counts):
+                self.belief.extents.paint(number, lost, 0, COUNTS)
+                if plain:
+                    self._shrink(claim, lost, position)
+            where = counts
+        self.belief.renewed(number)
         if graph.s_refutes[row]:
-            self.refuted.setdefault(claim, position)
-        else:
-            if not self._beyond_doubt(claim, row):
-                self.sourced.add(claim)
-            self._grow(claim, position)
+            self._dispute(claim, where, position)
+        elif not plain:
+            self._grow(claim, where, position)
+            if source != NONE and len(graph.extra_supports.get(claim)):
+                self._source(claim, where, position)
 
-    def _beyond_doubt(self, claim: int, support: int) -> bool:
-        """Whether a claim is corroborated throughout, and a further support can't change that. One
-        with a content digest can: it may show two origins to be one."""
-        graph = self.graph
-        found = self.belief.record_now(claim).corroborated
-        return (
-            graph.s_digest[support] == NONE
-            and bool(found)
-            and not subtract((graph.c_from[claim], graph.c_to[claim]), found)
-        )
+    def _source(self, claim: int, where: Intervals, cause: int) -> None:
+        self.claims.setdefault(claim, cause)
+        self.sourced[claim] = union(self.sourced.get(claim, EMPTY), where)
 
-    def _begin_policy(self, row: int, position: int) -> None:
+    def _begin_policy(self, row: int, where: Intervals, position: int) -> None:
         graph = self.graph
-        for claim in graph.p_claims.get(row, ()):
-            self.refuted.setdefault(claim, position)
+        for claim in graph.p_claims.get(row):
+            self._dispute(claim, where, position)
         predicate = graph.p_predicate.get(row)
-        if predicate is not None:
-            self._contest_predicate(predicate, graph.p_ws[row], position)
-
-    def _contest_predicate(self, predicate: int, workspace: int, cause: int) -> None:
-        graph = self.graph
-        for claim, found in enumerate(graph.c_predicate):
-            if found == predicate:
-                if graph.c_pos[claim] <= self.earlier:  # a new one is noted once it is settled
-                    self._note_rival(claim, self.belief.record_now(claim).held)
-                if workspace in (self.belief.shared, graph.c_ws[claim]):
-                    self.refuted.setdefault(claim, cause)
-
-    def _open_record(self, claim: int, cause: int) -> None:
-        """Gives a claim a record of its own before held is settled. One that is new in this commit
-        starts with nothing held and is filled; an older one starts with what its row says."""
-        if claim in self.belief.records:
-            return
-        if self.graph.c_pos[claim] > self.earlier:
-            self.belief.records[claim] = ([0], [NOTHING])
-            self._grow(claim, cause)
-        else:
-            self.belief.records[claim] = ([0], [Record(held=self.belief.plain_held(claim))])
+        if predicate != NONE:
+            everywhere = graph.p_ws[row] == self.belief.shared
+            for claim in self.belief.of_predicate(predicate):
+                if everywhere or graph.p_ws[row] == graph.c_ws[claim]:
+                    self._dispute(claim, where, position)
 
     # -- extents: withdrawals from the newest back, then sources, then the rest
 
     def _settle_extents(self) -> None:
         graph = self.graph
-        heap = [(-graph.w_pos[n >> 3], n) for n in self.extents if n & 7 == WITHDRAWAL]
+        windows = self.windows[WITHDRAWAL]
+        heap = [(-graph.w_pos[number >> 3], number) for number in windows]
         heapify(heap)
-        done: set[int] = set()
         while heap:
             _, number = heappop(heap)
-            if number in done:
+            where = windows.pop(number, EMPTY)
+            if not where:
                 continue
-            done.add(number)
-            cause = self.extents[number]
-            if self._renew_extent(number) is not None:
+            new_here = graph.w_pos[number >> 3] > self.earlier
+            lost, gained = self._renew(number, where)
+            moved = self.belief.extent_now(number) if new_here else union(lost, gained)
+            if moved:
                 target = graph.w_target[number >> 3]
-                self.extents.setdefault(target, cause)
+                self._renew_later(target, moved, self.causes[number])
                 if target & 7 == WITHDRAWAL:
                     heappush(heap, (-graph.w_pos[target >> 3], target))
-        for kind, settle in (
+        for kind, step in (
             (SOURCE, self._settle_source),
             (SUPPORT, self._settle_support),
             (CORRECTION, self._settle_correction),
@@ -179,307 +193,317 @@ class _Settlement:
             (ARTEFACT, self._settle_artefact),
             (CLAIM, self._settle_claim),
         ):
-            for number, cause in [item for item in self.extents.items() if item[0] & 7 == kind]:
-                settle(number, cause)
+            for number, where in list(self.windows[kind].items()):
+                step(number, where, self.causes[number])
 
-    def _taken_back(self, number: int) -> Intervals:
-        return union_all(
-            self.belief.extent_now(entity(WITHDRAWAL, row))
-            for row in self.graph.withdrawals_of.get(number, ())
-        )
+    def _taken_back(self, number: int, where: Intervals) -> Intervals:
+        """Where, of ``where``, something is withdrawn."""
+        left = where
+        for row in self.belief.taking_back(number, where):
+            left = subtract(left, self.belief.extent_now(entity(WITHDRAWAL, row), left))
+            if not left:
+                return where
+        return subtract(where, left)
 
-    def _renew_extent(self, number: int) -> tuple[Intervals, Intervals] | None:
-        """Computes an extent anew; the old and the new one where it changed."""
-        graph = self.graph
-        new = graph.base(number)
-        kind = number & 7
+    def _renew(self, number: int, where: Intervals) -> Lost:
+        """Computes an extent anew within ``where``; what it lost and gained there."""
+        graph, belief = self.graph, self.belief
+        kind, row = number & 7, number >> 3
+        new = where = intersect(where, graph.base(number))
         source = (
-            graph.s_source[number >> 3] if kind == SUPPORT
-            else graph.k_source[number >> 3] if kind == CORRECTION
+            graph.s_source[row] if kind == SUPPORT
+            else graph.k_source[row] if kind == CORRECTION
             else NONE
         )  # fmt: skip
         if source != NONE:
-            new = intersect(new, self.belief.source_extent_now(source))
-        new = subtract(new, self._taken_back(number))
+            new = belief.source_extent_now(source, new)
+        new = subtract(new, self._taken_back(number, new))
         if kind == CORRECTION:
-            for resolver in graph.resolvers_of.get(number >> 3, ()):
-                new = subtract(new, self.belief.extent_now(entity(CORRECTION, resolver)))
-        old = self.belief.extent_now(number)
+            for resolver in graph.resolvers_of.get(row):
+                new = subtract(new, belief.extent_now(entity(CORRECTION, resolver), new))
+        old = belief.extent_now(number, where)
         if new == old:
-            return None
-        self._set_extent(number, new)
-        return old, new
+            return EMPTY, EMPTY
+        lost, gained = subtract(old, new), subtract(new, old)
+        belief.extents.paint(number, lost, 0, COUNTS)
+        belief.extents.paint(number, gained, COUNTS, 0)
+        if kind != CORRECTION or graph.k_target[row] != NONE:
+            belief.renewed(number)
+        return lost, gained
 
-    def _set_extent(self, number: int, new: Intervals) -> None:
-        versions = self.belief.extents.get(number)
-        if versions is None:
-            versions = self.belief.extents[number] = ([0], [self.graph.base(number)])
-        if versions[0][-1] == self.k:
-            versions[1][-1] = new
-        else:
-            versions[1].append(new)
-            versions[0].append(self.k)
-
-    def _settle_source(self, number: int, cause: int) -> None:
-        if self._renew_extent(number) is None:
+    def _settle_source(self, number: int, where: Intervals, cause: int) -> None:
+        lost, gained = self._renew(number, where)
+        if not (moved := union(lost, gained)):
             return
         graph, source = self.graph, number >> 3
         named = (
-            graph.sources_named[graph.r_name[source]]
+            graph.sources_named.get(graph.r_name[source])
             if graph.r_ws[source] == self.belief.shared
             else (source,)
         )
         for row in named:
             self.changes.sources.setdefault(row, cause)
             for support in graph.supports_from(row):
-                self.extents.setdefault(entity(SUPPORT, support), cause)
-            for correction in graph.r_corrections.get(row, ()):
-                self.extents.setdefault(entity(CORRECTION, correction), cause)
+                self._renew_later(entity(SUPPORT, support), moved, cause)
+            for correction in graph.r_corrections.get(row):
+                self._renew_later(entity(CORRECTION, correction), moved, cause)
 
-    def _settle_support(self, number: int, cause: int) -> None:
-        changed = self._renew_extent(number)
-        if changed is None:
+    def _settle_support(self, number: int, where: Intervals, cause: int) -> None:
+        lost, gained = self._renew(number, where)
+        if not (moved := union(lost, gained)):
             return
-        old, new = changed
-        row = number >> 3
-        claim = self.graph.s_claim[row]
-        self.changes.supports.setdefault(row, cause)
-        self._open_record(claim, cause)
-        if self.graph.s_refutes[row]:
-            self.refuted.setdefault(claim, cause)
-            return
-        self.sourced.add(claim)
-        if lost := subtract(old, new):
-            self._shrink(claim, lost, cause)
-        if subtract(new, old):
-            self._grow(claim, cause)
-
-    def _settle_correction(self, number: int, cause: int) -> None:
         graph, row = self.graph, number >> 3
-        new_here = graph.k_pos[row] > self.earlier or row in graph.bound
-        if self._renew_extent(number) is None and not new_here:
+        claim = graph.s_claim[row]
+        self.changes.supports.setdefault(row, cause)
+        if graph.s_refutes[row]:
+            self._dispute(claim, moved, cause)
             return
-        if graph.k_target[row] != NONE:
-            self.extents.setdefault(entity(CLAIM, graph.k_target[row]), cause)
-        if row in graph.k_resolves:
-            self._settle_correction(entity(CORRECTION, graph.k_resolves[row]), cause)
+        self._source(claim, moved, cause)
+        if lost:
+            self._shrink(claim, lost, cause)
+        if gained:
+            self._grow(claim, gained, cause)
 
-    def _settle_policy(self, number: int, cause: int) -> None:
-        if self._renew_extent(number) is not None:
-            self._begin_policy(number >> 3, cause)
+    def _settle_correction(self, number: int, where: Intervals, cause: int) -> None:
+        graph, belief = self.graph, self.belief
+        waiting = [(number, where)]
+        while waiting:
+            number, where = waiting.pop()
+            row = number >> 3
+            lost, gained = self._renew(number, where)
+            moved = union(lost, gained)
+            if graph.k_pos[row] > self.earlier or row in graph.bound:
+                moved = union(moved, belief.extent_now(number))
+                if graph.k_target[row] != NONE:
+                    belief.renewed(number)
+            if not moved:
+                continue
+            if graph.k_target[row] != NONE:
+                self._renew_later(entity(CLAIM, graph.k_target[row]), moved, cause)
+            settled = graph.k_resolves.get(row)
+            if settled != NONE:
+                waiting.append((entity(CORRECTION, settled), moved))
 
-    def _settle_artefact(self, number: int, cause: int) -> None:
-        if self._renew_extent(number) is not None:
+    def _settle_policy(self, number: int, where: Intervals, cause: int) -> None:
+        if moved := union(*self._renew(number, where)):
+            self._begin_policy(number >> 3, moved, cause)
+
+    def _settle_artefact(self, number: int, where: Intervals, cause: int) -> None:
+        if union(*self._renew(number, where)):
             self.changes.artefacts.setdefault(number >> 3, cause)
 
-    def _settle_claim(self, number: int, cause: int) -> None:
-        claim = number >> 3
-        self._open_record(claim, cause)
-        old = self.belief.record_now(claim)
-        withdrawn = self._taken_back(number)
-        superseded = union_all(
-            self.belief.extent_now(entity(CORRECTION, row))
-            for row in self.graph.corrections_of.get(claim, ())
-        )
-        new = old._replace(withdrawn=withdrawn, superseded=superseded)
-        if new == old:
-            return
-        before, after = self.belief.claim_extent(claim, old), self.belief.claim_extent(claim, new)
-        self.before.setdefault(claim, old.held)
-        self._set_record(claim, new)
+    def _settle_claim(self, number: int, where: Intervals, cause: int) -> None:
+        claim, beliefs = number >> 3, self.belief.beliefs
+        before = self._room(claim, where)
+        left = where
+        for row in self.belief.correcting(claim, where):
+            left = subtract(left, self.belief.extent_now(entity(CORRECTION, row), left))
+            if not left:
+                break
+        beliefs.paint(claim, subtract(where, left), SUPERSEDED, 0)
+        beliefs.paint(claim, left, 0, SUPERSEDED)
+        withdrawn = self._taken_back(number, where)
+        beliefs.paint(claim, withdrawn, WITHDRAWN, 0)
+        beliefs.paint(claim, subtract(where, withdrawn), 0, WITHDRAWN)
+        after = self._room(claim, where)
         self.claims.setdefault(claim, cause)
         if lost := subtract(before, after):
             self._shrink(claim, lost, cause)
-        if subtract(after, before):
-            self._grow(claim, cause)
-
-    def _set_record(self, claim: int, record: Record) -> None:
-        ks, values = self.belief.records[claim]
-        if ks[-1] == self.k:
-            values[-1] = record
-        else:
-            values.append(record)
-            ks.append(self.k)
+        if gained := subtract(after, before):
+            self._grow(claim, gained, cause)
 
     # -- held: what lost its ground falls with all that leaned on it, then what still stands refills
 
-    def _ground(self, claim: int) -> Intervals:
-        """Where a claim's own sources carry it, whatever becomes of any premise."""
-        graph = self.graph
-        return union_all(
-            self.belief.extent_now(entity(SUPPORT, row))
-            for row in graph.supports_of(claim)
-            if graph.s_source[row] != NONE and not graph.s_refutes[row]
-        )
+    def _room(self, claim: int, where: Intervals) -> Intervals:
+        """Where, of ``where``, a claim is neither withdrawn nor superseded."""
+        inside = intersect(self.belief.own(claim), where)
+        return subtract(inside, self.belief.now(claim, WITHDRAWN | SUPERSEDED, inside))
 
-    def _set_held(self, claim: int, held: Intervals) -> None:
-        self._open_record(claim, self.claims[claim])
-        now = self.belief.record_now(claim)
-        self.before.setdefault(claim, now.held)
-        self._set_record(claim, now._replace(held=held))
+    def _carried(self, claim: int, where: Intervals, *, alone: bool) -> Intervals:
+        """Where, of ``where``, the supports of a claim carry it; only its own sources, whatever
+        becomes of any premise, if ``alone``."""
+        graph, left = self.graph, where
+        for row in self.belief.supporting(claim, where):
+            if graph.s_refutes[row] or (alone and graph.s_source[row] == NONE):
+                continue
+            left = subtract(left, self._basis(row, left))
+            if not left:
+                return where
+        return subtract(where, left)
 
-    def _fell(self) -> dict[int, None]:
+    def _basis(self, support: int, where: Intervals) -> Intervals:
+        """Where, of ``where``, a support counts and its premises are held."""
+        basis = self.belief.extent_now(entity(SUPPORT, support), where)
+        for premise in self.graph.s_because.get(support):
+            if not basis:
+                return EMPTY
+            basis = self.belief.held_now(premise, basis)
+        return basis
+
+    def _hold(self, claim: int, where: Intervals, on: int, off: int) -> None:
+        self.belief.beliefs.paint(claim, where, on, off, self.belief.own(claim))
+
+    def _fell(self) -> dict[int, Intervals]:
         """Takes from each claim, and from what leans on it, all that only lost ground carried."""
-        graph = self.graph
-        affected: dict[int, None] = {}
+        affected: dict[int, Intervals] = {}
         queue = deque(self.shrunk.items())
         while queue:
             claim, where = queue.popleft()
-            now = self.belief.record_now(claim)
-            lost = intersect(now.held, where)
+            lost = self.belief.held_now(claim, where)
             if not lost:
                 continue
-            kept = intersect(self._ground(claim), self.belief.claim_extent(claim, now))
-            lost = subtract(lost, kept)
+            lost = subtract(lost, self._carried(claim, self._room(claim, lost), alone=True))
             if not lost:
                 continue
-            affected[claim] = None
-            self._set_held(claim, subtract(now.held, lost))
+            affected[claim] = union(affected.get(claim, EMPTY), lost)
+            self._hold(claim, lost, 0, HOLDS)
             cause = self.claims[claim]
-            leaning = (r for r in graph.dependents.get(claim, ()) if not graph.s_refutes[r])
-            for follower in dict.fromkeys(graph.s_claim[row] for row in leaning):
+            for follower in self._leaning(claim):
                 self.claims.setdefault(follower, cause)
                 queue.append((follower, lost))
         return affected
 
-    def _basis_now(self, support: int) -> Intervals:
-        basis = self.belief.extent_now(entity(SUPPORT, support))
-        for premise in self.graph.s_because.get(support, ()):
-            if not basis:
-                return EMPTY
-            basis = intersect(basis, self.belief.record_now(premise).held)
-        return basis
-
-    def _refill(self, affected: dict[int, None]) -> None:
-        """Adds, until nothing more follows, what the supports that stand carry."""
+    def _leaning(self, claim: int) -> Iterator[int]:
+        """The claims that a claim is a premise of."""
         graph = self.graph
-        queue = deque(dict.fromkeys([*affected, *self.grown]))
-        waiting = set(queue)
+        rows = graph.dependents.get(claim)
+        return iter(dict.fromkeys(graph.s_claim[r] for r in rows if not graph.s_refutes[r]))
+
+    def _refill(self, affected: dict[int, Intervals]) -> None:
+        """Adds, until nothing more follows, what the supports that stand carry."""
+        graph, belief = self.graph, self.belief
+        waiting = affected
+        for claim, where in self.grown.items():
+            waiting[claim] = union(waiting.get(claim, EMPTY), where)
+        queue = deque(waiting)
         while queue:
             claim = queue.popleft()
-            waiting.discard(claim)
-            if graph.c_kind[claim] == self.belief.hypothesis:
+            where = waiting.pop(claim)
+            if graph.c_kind[claim] == belief.hypothesis:
                 continue
-            now = self.belief.record_now(claim)
-            extent = self.belief.claim_extent(claim, now)
-            if now.held == extent:
-                continue  # there is nothing to gain
-            bases = union_all(
-                self._basis_now(row) for row in graph.supports_of(claim) if not graph.s_refutes[row]
-            )
-            held = intersect(extent, bases)
-            assert not subtract(now.held, held), (claim, now.held, held)
-            if held == now.held:
+            room = self._room(claim, where)
+            room = subtract(room, belief.held_now(claim, room))
+            gained = self._carried(claim, room, alone=False) if room else EMPTY
+            if not gained:
                 continue
-            self._set_held(claim, held)
+            self._hold(claim, gained, HOLDS, 0)
             cause = self.claims[claim]
-            for row in graph.dependents.get(claim, ()):
-                follower = graph.s_claim[row]
-                if not graph.s_refutes[row] and follower not in waiting:
-                    self.claims.setdefault(follower, cause)
-                    waiting.add(follower)
+            for follower in self._leaning(claim):
+                self.claims.setdefault(follower, cause)
+                if follower not in waiting:
                     queue.append(follower)
+                waiting[follower] = union(waiting.get(follower, EMPTY), gained)
 
-    # -- contests, corroboration, and the records that changed
+    # -- contests and corroboration
 
-    def _settle_records(self) -> None:
-        graph, changes = self.graph, self.changes
+    def _settle_contests(self) -> None:
+        graph, belief = self.graph, self.belief
         moved: dict[int, Intervals] = {}
-        for claim, before in self.before.items():
-            now = self.belief.record_now(claim).held
-            if now != before:
-                moved[claim] = union(subtract(before, now), subtract(now, before))
+        for claim in belief.beliefs.drafted():
+            where = intersect(belief.beliefs.differs(claim, HOLDS), belief.own(claim))
+            if where:
+                moved[claim] = where
+        for claim in self.changes.subjects:
+            if (
+                graph.c_pos[claim] > self.earlier
+                and graph.c_predicate[claim] in graph.single_valued
+            ):
+                moved[claim] = belief.own(claim)
+        for claim in moved:
+            if graph.c_predicate[claim] in graph.single_valued:
+                hull = belief.held_hull(claim)
+                belief.rival_group(claim).note(claim, belief.object_key(claim), hull)
         for claim, where in moved.items():
             self._spread(claim, where, self.claims[claim])
-        for claim, cause in self.refuted.items():
-            self.claims.setdefault(claim, cause)
-        for claim, cause in self.claims.items():
-            self._close(claim, cause)
-        for row, cause in changes.supports.items():
-            changes.subjects.setdefault(graph.s_claim[row], cause)
-        for claim in changes.subjects:
-            if graph.c_pos[claim] <= self.earlier:
-                self.belief.changed_claim.append(claim)
-                self.belief.changed_at.append(self.k)
+        for claim, where in self.disputed.items():
+            self._set(claim, where, CONTESTED, self._contested(claim, where))
+        for claim, where in self.sourced.items():
+            where = intersect(where, belief.own(claim))
+            if where:
+                self._set(claim, where, CORROBORATED, corroborated(belief, claim, where))
+
+    def _set(self, claim: int, where: Intervals, bit: int, new: Intervals) -> None:
+        """Makes a bit of a claim, within ``where``, be set where ``new`` says."""
+        old = self.belief.now(claim, bit, where)
+        if new != old:
+            self._hold(claim, subtract(new, old), bit, 0)
+            self._hold(claim, subtract(old, new), 0, bit)
 
     def _spread(self, claim: int, where: Intervals, cause: int) -> None:
         """Marks what a change of held touches next: derived supports, refutations, rivals."""
         graph = self.graph
-        self.refuted.setdefault(claim, cause)
-        for row in graph.dependents.get(claim, ()):
+        self._dispute(claim, where, cause)
+        for row in graph.dependents.get(claim):
             self.changes.supports.setdefault(row, cause)
             if graph.s_refutes[row]:
-                self.refuted.setdefault(graph.s_claim[row], cause)
-        for policy in graph.contradictions.get(claim, ()):
-            for other in graph.p_claims[policy]:
-                self.refuted.setdefault(other, cause)
+                self._dispute(graph.s_claim[row], where, cause)
+        for policy in graph.contradictions.get(claim):
+            for other in graph.p_claims.get(policy):
+                self._dispute(other, where, cause)
         if graph.c_predicate[claim] in graph.single_valued:
-            group = self._note_rival(claim, self.belief.record_now(claim).held)
-            for other in group.meeting(where):
-                self.refuted.setdefault(other, cause)
-
-    def _note_rival(self, claim: int, held: Intervals) -> RivalGroup:
-        """Keeps the held claims about one subject and single-valued predicate together."""
-        graph = self.graph
-        key = (
-            graph.c_ws[claim],
-            graph.c_perspective[claim],
-            graph.c_subject[claim],
-            graph.c_predicate[claim],
-        )
-        group = self.belief.rival_groups.get(key)
-        if group is None:
-            group = self.belief.rival_groups[key] = RivalGroup()
-        group[claim] = (held, self.belief.object_key(claim))
-        return group
-
-    def _close(self, claim: int, cause: int) -> None:
-        """Completes the record of a claim in this commit, and reports it where it changed."""
-        now = self.belief.record_now(claim)
-        record = now._replace(contested=self._contested_now(claim, now.held))
-        if claim in self.sourced:
-            record = record._replace(corroborated=corroborated(self.belief, claim))
-        if claim not in self.belief.records:
-            if record == now:
-                return
-            self.belief.records[claim] = ([0], [now])
-        if record != now:
-            self._set_record(claim, record)
-        ks, values = self.belief.records[claim]
-        if ks[-1] != self.k:
-            return
-        if record == values[-2]:
-            ks.pop()
-            values.pop()
-            return
-        self.changes.claims[claim] = cause
-        self.changes.subjects.setdefault(claim, cause)
+            for other in self.belief.rival_group(claim).meeting(where):
+                self._dispute(other, where, cause)
 
     def _contradicting(self, policy: int) -> RivalGroup:
         """The held claims of a declared contradiction, each against all others."""
         group = self.contradicting.get(policy)
         if group is None:
             group = self.contradicting[policy] = RivalGroup()
-            for claim in self.graph.p_claims[policy]:
-                group[claim] = (self.belief.record_now(claim).held, str(claim))
+            for claim in self.graph.p_claims.get(policy):
+                group.note(claim, str(claim), self.belief.held_hull(claim))
         return group
 
-    def _contested_now(self, claim: int, held: Intervals) -> Intervals:
+    def _contested(self, claim: int, where: Intervals) -> Intervals:
+        """Where, of ``where``, a held claim has something held against it."""
+        graph, belief = self.graph, self.belief
+        held = left = belief.held_now(claim, where)
         if not held:
             return EMPTY
-        graph = self.graph
-        against = [self._basis_now(row) for row in graph.supports_of(claim) if graph.s_refutes[row]]
-        for policy in graph.contradictions.get(claim, ()):
-            counts = self.belief.extent_now(entity(POLICY, policy))
-            against.append(intersect(counts, self._contradicting(policy).against(claim)))
-        declared = graph.single_valued.get(graph.c_predicate[claim])
-        if declared is not None:
-            counts = union_all(
-                self.belief.extent_now(entity(POLICY, row))
-                for workspace in {graph.c_ws[claim], self.belief.shared}
-                for row in declared.get(workspace, ())
-            )
+        for row in belief.supporting(claim, held):
+            if graph.s_refutes[row]:
+                left = subtract(left, self._basis(row, left))
+        for policy in graph.contradictions.get(claim):
+            counts = belief.extent_now(entity(POLICY, policy), left)
             if counts:
-                rivals = self._note_rival(claim, held).against(claim)
-                against.append(intersect(counts, rivals))
-        return intersect(held, union_all(against))
+                left = self._against(claim, self._contradicting(policy), counts, left)
+        for counts in self._single_valued(claim, left):
+            left = self._against(claim, belief.rival_group(claim), counts, left)
+        return subtract(held, left)
+
+    def _single_valued(self, claim: int, where: Intervals) -> Iterator[Intervals]:
+        graph = self.graph
+        declared = graph.single_valued.get(graph.c_predicate[claim], {})
+        for workspace in {graph.c_ws[claim], self.belief.shared}:
+            for row in declared.get(workspace, ()):
+                counts = self.belief.extent_now(entity(POLICY, row), where)
+                if counts:
+                    yield counts
+
+    def _against(
+        self, claim: int, group: RivalGroup, counts: Intervals, left: Intervals
+    ) -> Intervals:
+        """``left`` less where a rival is held, within ``counts``."""
+        open_ = intersect(left, counts)
+        found = open_
+        if open_:
+            for other in group.others(claim, open_):
+                found = subtract(found, self.belief.held_now(other, found))
+                if not found:
+                    break
+        return subtract(left, subtract(open_, found))
+
+    # -- the rows that come of it
+
+    def _settle_rows(self) -> None:
+        graph, belief, changes = self.graph, self.belief, self.changes
+        changes.extents = belief.extents.settle(self.k)
+        changes.beliefs = belief.beliefs.settle(self.k)
+        for claim in changes.beliefs:
+            changes.claims[claim] = cause = self.claims[claim]
+            changes.subjects.setdefault(claim, cause)
+        for row, cause in changes.supports.items():
+            changes.subjects.setdefault(graph.s_claim[row], cause)
+        for claim in changes.subjects:
+            if graph.c_pos[claim] <= self.earlier:
+                belief.changed_claim.append(claim)
+                belief.changed_at.append(self.k)

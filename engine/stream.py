@@ -14,11 +14,9 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
-from doxa.engine.belief import Belief
 from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import expect, judge
 from doxa.engine.errors import (
@@ -29,15 +27,14 @@ from doxa.engine.errors import (
     DoxaError,
     UnknownTarget,
 )
+from doxa.engine.fold import Fold
 from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Head, NewEvent, Row
-from doxa.engine.registry import Registry
 from doxa.engine.salvage import leave_out
-from doxa.engine.settle import apply
 from doxa.engine.store import LogStore
 from doxa.engine.transaction import Transaction
 
-__all__ = ["Committed", "Fold", "Request", "Stream"]
+__all__ = ["Committed", "Request", "Stream"]
 
 
 @dataclass(frozen=True)
@@ -65,38 +62,6 @@ class Committed:
     new: int
     repeated: int
     refused: dict[int, DoxaError] = field(default_factory=dict)
-
-
-class Fold:
-    """The belief and the registry of one log, up to one position."""
-
-    def __init__(self, payload: Callable[[int], ev.Event]) -> None:
-        self.belief = Belief()
-        self.registry = Registry(self.belief, payload)
-
-    @property
-    def position(self) -> int:
-        """The last position taken in."""
-        return self.belief.graph.position
-
-    def apply(self, first: int, recorded_at: int, events: Sequence[ev.Event]) -> None:
-        """Takes one commit in."""
-        self.registry.take(apply(self.belief, first, recorded_at, events))
-
-    def follow(self, rows: Iterable[Row]) -> None:
-        """Takes stored rows in, commit by commit."""
-        for recorded_at, commit in groupby(rows, key=lambda row: row.recorded_at):
-            taken = list(commit)
-            decoded = [codec.decode(row.type, row.head, row.data) for row in taken]
-            try:
-                self.apply(taken[0].position, recorded_at, decoded)
-            except (DoxaError, MemoryError):
-                raise
-            except Exception as error:  # it was judged before it was written, so it has changed
-                raise DamageError(
-                    f"the commit at {taken[0].position} to {taken[-1].position} can't be taken in "
-                    f"({type(error).__name__}: {error}); run verify, and restore the last backup"
-                ) from error
 
 
 class Stream:

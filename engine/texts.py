@@ -45,7 +45,7 @@ def side_text(graph: Graph, texts: Texts, number: int) -> str:
     event = texts.event(graph.s_pos[support])
     assert event is None or isinstance(event, ev.Support), event
     if event is None or event.source is None:
-        premises = graph.s_because.get(support, ())
+        premises = graph.s_because.get(support)
         words = "; ".join(_claim_words(graph, texts, premise) for premise in premises)
         return f"Against ({against}): {words or '(erased)'}"
     source = event.source

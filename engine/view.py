@@ -124,7 +124,7 @@ class TruthView:
         if found & 7 != CLAIM:
             by = self.graph.k_by[found >> 3] if found & 7 == CORRECTION else NONE
             instead = (
-                "" if by == NONE else f"; ask for that of {self.graph.c_id[by]!r}, put in by it"
+                "" if by == NONE else f"; ask for that of {self.graph.claim_id(by)!r}, put in by it"
             )
             raise InvalidEvent(f"{id!r} is a {KINDS[found & 7]}; standing is a claim's{instead}")
         return found >> 3
@@ -272,7 +272,7 @@ class TruthView:
         self, subject: str, predicate: str, held: list[int], contested: list[int]
     ) -> None:
         graph = self.graph
-        ids = ", ".join(repr(graph.c_id[row]) for row in reversed(held[-5:]))
+        ids = ", ".join(repr(graph.claim_id(row)) for row in reversed(held[-5:]))
         if len(held) > 5:
             ids += f" and {len(held) - 5} more"
         if contested:
@@ -313,7 +313,7 @@ class TruthView:
                         graph.names.texts[graph.r_name[row]],
                         graph.names.texts[workspace],
                         self.belief.source_live(row, self.v, self.k),
-                        tuple(graph.c_id[claim] for claim in claims),
+                        tuple(graph.claim_id(claim) for claim in claims),
                     )
                 )
         return sorted(found, key=lambda item: (item.id, item.workspace))
@@ -329,7 +329,7 @@ class TruthView:
             source=None if source == NONE else texts[graph.r_name[source]],
             origin=None if source == NONE else texts[graph.s_origin[row]],
             observed_at=moment_or_none(graph.s_observed[row]),
-            because=tuple(graph.c_id[c] for c in graph.s_because.get(row, ())),
+            because=tuple(graph.claim_id(c) for c in graph.s_because.get(row)),
             recorded_at=times.moment(graph.recorded_of(graph.s_pos[row])),
             position=graph.s_pos[row],
         )
@@ -348,7 +348,7 @@ class TruthView:
         row = self._claim_row(id, workspace)
         if row == NONE:
             return []
-        return [self.graph.c_id[c] for c in self.belief.successors(row, self.v, self.k)]
+        return [self.graph.claim_id(c) for c in self.belief.successors(row, self.v, self.k)]
 
     def ambiguous(self, id: Id, *, workspace: str | None = None) -> list[str]:
         """Ids of the unresolved corrections that may mean a claim here: while there is one, nobody
@@ -356,7 +356,8 @@ class TruthView:
         row = self._claim_row(id, workspace)
         if row == NONE:
             return []
-        return [self.graph.k_id[c] for c in self.belief.ambiguous(row, self.v, self.k)]
+        rows = self.belief.ambiguous(row, self.v, self.k)
+        return [self.graph.id_of(entity(CORRECTION, correction)) for correction in rows]
 
     # -- comparing
 
@@ -380,7 +381,7 @@ class TruthView:
                     graph.id_of(entity(SUPPORT, s)) for s in belief.live_supports(row, v, k)
                 )
                 found.append(
-                    (graph.names.texts[graph.c_ws[row]], graph.c_id[row], str(standing), *live)
+                    (graph.names.texts[graph.c_ws[row]], graph.claim_id(row), str(standing), *live)
                 )
         return sorted(found)
 

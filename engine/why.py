@@ -139,12 +139,12 @@ class _Explainer:
         self.told.add(row)
         graph = self.graph
         step.behind += self.taken_back(entity(CLAIM, row))
-        for correction in graph.corrections_of.get(row, ()):
+        for correction in graph.corrections_of.get(row):
             if graph.k_pos[correction] <= self.k:
                 step.behind.append(self.correction("corrected by", correction, "by"))
         for correction in self.belief.ambiguous(row, self.v, self.k):
             step.behind.append(self.event("perhaps meant by", entity(CORRECTION, correction)))
-        for correction in graph.replaces.get(row, ()):
+        for correction in graph.replaces.get(row):
             if graph.k_pos[correction] <= self.k:
                 step.behind.append(self.correction("put in by", correction, "target"))
         successors = self.belief.successors(row, self.v, self.k)
@@ -172,7 +172,7 @@ class _Explainer:
         return Why(
             role,
             "claim",
-            graph.c_id[row],
+            graph.claim_id(row),
             f"{texts[graph.c_subject[row]]} {texts[graph.c_predicate[row]]} {value}, {applies}"
             f"{extra}",
             standing=self.belief.standing(row, self.v, self.k),
@@ -183,11 +183,11 @@ class _Explainer:
     def policies(self, row: int, contested: bool) -> Iterator[Why]:
         """The policies that name a claim, and those on its predicate where they bear on it."""
         graph = self.graph
-        known = [p for p in graph.contradictions.get(row, ()) if graph.p_pos[p] <= self.k]
+        known = [p for p in graph.contradictions.get(row) if graph.p_pos[p] <= self.k]
         declared = graph.single_valued.get(graph.c_predicate[row], {}) if contested else {}
         for workspace in {graph.c_ws[row], self.belief.shared}:
             known += [p for p in declared.get(workspace, ()) if graph.p_pos[p] <= self.k]
-        known += [p for p in graph.verifications.get(row, ()) if graph.p_pos[p] <= self.k]
+        known += [p for p in graph.verifications.get(row) if graph.p_pos[p] <= self.k]
         for policy in sorted(known):
             yield self.event("under", entity(POLICY, policy))
 
@@ -201,7 +201,7 @@ class _Explainer:
         source = graph.s_source[row]
         if source != NONE:
             step.behind += self.source_taken_back(source)
-        for premise in graph.s_because.get(row, ()):
+        for premise in graph.s_because.get(row):
             step.behind.append(self.claim("because", premise, depth + 1))
         return step
 
@@ -224,7 +224,7 @@ class _Explainer:
         return step
 
     def taken_back(self, number: int, what: str = "") -> Iterator[Why]:
-        for row in self.graph.withdrawals_of.get(number, ()):
+        for row in self.graph.withdrawals_of.get(number):
             if self.graph.w_pos[row] <= self.k:
                 yield self.event(f"{what}withdrawn by", entity(WITHDRAWAL, row))
 
@@ -249,7 +249,7 @@ class _Explainer:
                 top = step
             else:
                 above.behind.append(step)
-            known = [w for w in graph.withdrawals_of.get(at, ()) if graph.w_pos[w] <= self.k]
+            known = [w for w in graph.withdrawals_of.get(at) if graph.w_pos[w] <= self.k]
             if known and depth >= DEPTH:
                 step.says += " (withdrawn in turn; ask why of it for what is behind)"
                 continue

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from doxa.engine.belief import HELD
-from doxa.engine.graph import NONE
+from doxa.engine.belief import HOLDS, STANDINGS
 from doxa.engine.times import NEG, POS
 from doxa.engine.view import TruthView
+from doxa.projections.columns import Ints, changing, columns_of
 
 __all__ = ["SCHEMA", "to_arrow"]
 
@@ -33,13 +31,9 @@ SCHEMA = pa.schema(
         ("recorded_at", pa.int64()),
     ]
 )
+_MANY = 20_000  # rows from which columns are made side by side
 
-Ints = npt.NDArray[np.int64]
-
-
-def _ints(column: array[int], rows: int) -> Ints:
-    """A copy of a column's beginning: the log may grow meanwhile."""
-    return np.frombuffer(column[:rows], dtype=np.int64)
+_CODES = pa.array([str(standing) for standing in STANDINGS], pa.string())  # by code
 
 
 def to_arrow(
@@ -49,83 +43,111 @@ def to_arrow(
     predicate: str | None = None,
     standing: Any = None,
     kind: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    """The claims that `TruthView.claims` gives for the same selection, in log order, as `SCHEMA`.
+    """The claims that `TruthView.claims` gives for the same selection, in log order, as `SCHEMA`,
+    or those of its columns that are named.
 
-    Held claims of the plain kind are found with masks over the columns; the others one by one.
+    What is held is found with masks over the columns; a selection by standing or kind one by one.
     """
-    if standing is None and kind is None:
-        rows, standings = _held(view, subject, predicate)
+    wanted = SCHEMA.names if columns is None else list(columns)
+    if standing is None and kind is None and subject is None:
+        rows, codes = _held(view, predicate)
+        standings = _CODES.take(pa.array(codes))
     else:
         items = view.claims(subject=subject, predicate=predicate, standing=standing, kind=kind)
-        rows = np.array([item.row for item in items], dtype=np.int64)
-        standings = [str(item.standing) for item in items]
-    return _table(view, rows, standings)
+        rows = np.array([item.row for item in items], dtype=np.int32)
+        standings = pa.array([str(item.standing) for item in items], pa.string())
+    return _table(view, rows, standings, wanted)
 
 
-def _held(
-    view: TruthView, subject: str | None, predicate: str | None
-) -> tuple[Ints, Sequence[str]]:
-    graph, belief, v, k = view.graph, view.belief, view.v, view.k
-    n = graph.claims_upto(k)
-    mask = (_ints(graph.c_from, n) <= v) & (v < _ints(graph.c_to, n))
-    mask &= np.isin(_ints(graph.c_ws, n), list(view.workspaces))
+def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
+    """The rows of the claims in sight that are held, in log order, and their codes."""
+    graph, beliefs, v, k = view.graph, view.belief.beliefs, view.v, view.k
+    arrays = columns_of(view.belief)
+    claims = graph.claims_upto(k)
+    mask = arrays.ints(graph.c_from, claims) <= v
+    mask &= arrays.ints(graph.c_to, claims) > v
+    workspaces = arrays.ints(graph.c_ws, claims)
+    seen = np.zeros(claims, bool)
+    for workspace in view.workspaces:
+        seen |= workspaces == workspace
+    mask &= seen
     for column, name in (
-        (graph.c_subject, subject),
         (graph.c_predicate, predicate),
         (graph.c_perspective, view.perspective),
     ):
         if name is not None:
-            mask &= _ints(column, n) == graph.names.find(name)
-    special = np.array([row for row in list(belief.records) if row < n], dtype=np.int64)
-    chosen = special[mask[special]]
-    mask[special] = False
-    mask &= _ints(graph.c_kind, n) != belief.hypothesis
-    carried = _ints(graph.c_carried, n)
-    mask &= carried != NONE
-    rows = np.flatnonzero(mask)
-    sources = _ints(graph.s_source, len(graph.s_source))
-    rows = rows[sources[carried[rows]] != NONE]
-    named = {int(row): belief.standing(int(row), v, k) for row in chosen}
-    held = np.array([row for row, found in named.items() if found in HELD], dtype=np.int64)
-    every = np.sort(np.concatenate([rows, held]))
-    standings = ["reported"] * len(every)
-    for place, row in zip(np.searchsorted(every, held), held, strict=True):
-        standings[int(place)] = str(named[int(row)])
-    return every, standings
+            mask &= arrays.ints(column, claims) == graph.names.find(name)
+    # those that a row of the beliefs says more of, by then
+    plain = mask & arrays.ints(graph.c_plain, claims).astype(bool)
+    since = changing(beliefs.since, min(claims, len(beliefs.since)))
+    plain[: len(since)] &= since > k
+    known = len(beliefs)
+    known = int(np.searchsorted(arrays.ints(beliefs.known, known), k, side="right"))
+    open_ = changing(beliefs.until, known) > k
+    open_ &= arrays.ints(beliefs.low, known) <= v
+    open_ &= arrays.ints(beliefs.high, known) > v
+    codes = arrays.ints(beliefs.code, known)
+    open_ &= (codes & HOLDS) != 0
+    found = np.flatnonzero(open_)
+    owners = arrays.ints(beliefs.owner, known)[found]
+    chosen = mask[owners]
+    owners, codes = owners[chosen], codes[found][chosen]
+    by_claim = np.where(plain, np.uint8(HOLDS), np.uint8(0))
+    by_claim[owners] = codes
+    rows = np.flatnonzero(by_claim)
+    return rows.astype(np.int32), by_claim[rows]
 
 
-def _table(view: TruthView, rows: Ints, standings: Sequence[str]) -> pa.Table:
+def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -> pa.Table:
     graph = view.graph
-    n = graph.claims_upto(view.k)
-    picked = rows.tolist()
+    arrays = columns_of(view.belief)
+    claims = graph.claims_upto(view.k)
+    picked = pa.array(rows, pa.int32())
 
-    def names(column: array[int]) -> pa.Array:
-        codes, inverse = np.unique(_ints(column, n)[rows], return_inverse=True)
-        texts = pa.array([graph.names.texts[code] for code in codes.tolist()], pa.string())
-        return texts.take(pa.array(inverse))
+    def named(column: Any) -> Callable[[], Any]:
+        def make() -> Any:
+            texts = arrays.texts(graph.names.texts, names)
+            return texts.take(pa.array(arrays.ints(column, claims)[rows]))
 
-    def instants(column: array[int], open_end: int) -> pa.Array:
-        values = _ints(column, n)[rows]
-        return pa.array(values, mask=values == open_end)
+        return make
 
-    commits = graph.commit_last[:]
-    at = np.searchsorted(_ints(commits, len(commits)), _ints(graph.c_pos, n)[rows])
-    recorded = _ints(graph.commit_at, len(commits))[at]
-    objects = [json.dumps(graph.c_object[row], ensure_ascii=False) for row in picked]
-    return pa.Table.from_arrays(
-        [
-            pa.array([graph.c_id[row] for row in picked], pa.string()),
-            names(graph.c_ws),
-            names(graph.c_subject),
-            names(graph.c_predicate),
-            pa.array(objects, pa.string()),
-            names(graph.c_kind),
-            names(graph.c_perspective),
-            pa.array(list(standings), pa.string()),
-            instants(graph.c_from, NEG),
-            instants(graph.c_to, POS),
-            pa.array(recorded, pa.int64()),
-        ],
-        schema=SCHEMA,
-    )
+    def instants(column: Any, open_end: int) -> Callable[[], Any]:
+        def make() -> Any:
+            values = arrays.ints(column, claims)[rows]
+            return pa.array(values, mask=values == open_end)
+
+        return make
+
+    def recorded() -> Any:
+        commits = len(graph.commit_last)
+        ends = arrays.ints(graph.commit_last, commits)
+        at = np.searchsorted(ends, arrays.ints(graph.c_pos, claims)[rows])
+        return pa.array(arrays.ints(graph.commit_at, commits)[at], pa.int64())
+
+    def ids() -> Any:
+        places = pa.array(arrays.ints(graph.c_pos, claims)[rows] - 1)
+        return arrays.texts(graph.ids.texts, view.k).take(places)
+
+    names = len(graph.names.texts)
+    makers: dict[str, Callable[[], Any]] = {
+        "id": ids,
+        "workspace": named(graph.c_ws),
+        "subject": named(graph.c_subject),
+        "predicate": named(graph.c_predicate),
+        "object": lambda: arrays.texts(graph.c_object, claims).take(picked),
+        "kind": named(graph.c_kind),
+        "perspective": named(graph.c_perspective),
+        "standing": lambda: standings,
+        "valid_from": instants(graph.c_from, NEG),
+        "valid_to": instants(graph.c_to, POS),
+        "recorded_at": recorded,
+    }
+    schema = pa.schema([SCHEMA.field(name) for name in wanted])
+    if len(rows) < _MANY:
+        made = [makers[name]() for name in wanted]
+    else:
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda name: makers[name](), wanted))
+    return pa.Table.from_arrays(made, schema=schema)

@@ -17,7 +17,7 @@ import pytest
 
 import doxa
 from doxa.engine import stream as engine_stream
-from doxa.engine.stream import Fold
+from doxa.engine.fold import Fold
 from tests import children
 
 DAY = "2024-06-01"

@@ -1,0 +1,325 @@
+"""Step functions over valid time, one an owner, as they were known at each position of the log.
+
+Each row is a rectangle: a code that held over ``low`` to ``high`` of valid time and was known from
+``known`` to ``until``. Rows are added in order of knowledge and never change, save that an open one
+is closed once. The open rows of an owner, its *leaves*, cover all of valid time. A leaf that a
+commit changes is replaced by rows that lie within it, so that each row has one before it, and what
+was known earlier at an instant is found by walking back, in O(log n) by skew-binary jumps (Myers,
+"An applicative random-access stack", 1983).
+
+A commit draws its changes into drafts over the leaves, which `now`, `paint` and `changed` see;
+`settle` turns what came of them into rows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from doxa.engine.tables import NONE, Lists
+from doxa.engine.times import EMPTY, NEG, POS, Intervals
+
+__all__ = ["OPEN", "History", "Piece"]
+
+OPEN: Final = 2**31 - 1  # ``until`` of a row that nothing has replaced
+SEVERAL: Final = -2  # in place of a leaf: the owner has more than one
+_FEW: Final = 8  # leaves of one owner that are replaced one by one
+
+
+class Piece(NamedTuple):
+    """A stretch of valid time, and the codes before and after a commit."""
+
+    low: int
+    high: int
+    before: int
+    after: int
+
+
+class _Draft:
+    """What becomes of one leaf: from each of ``lows`` on, the code beside it."""
+
+    __slots__ = ("code", "codes", "high", "low", "lows", "owner")
+
+    def __init__(self, owner: int, low: int, high: int, code: int) -> None:
+        self.owner, self.low, self.high, self.code = owner, low, high, code
+        self.lows, self.codes = [low], [code]
+
+    def _cut(self, at: int) -> int:
+        if at >= self.high:
+            return len(self.lows)
+        i = bisect_left(self.lows, at)
+        if i == len(self.lows) or self.lows[i] != at:
+            self.lows.insert(i, at)
+            self.codes.insert(i, self.codes[i - 1])
+        return i
+
+    def paint(self, low: int, high: int, on: int, off: int, own: Intervals) -> None:
+        loose_low, loose_high = own if own else (None, None)
+        first = (
+            bisect_right(self.lows, max(low, self.low)) - 1
+            if low == loose_low
+            else self._cut(max(low, self.low))
+        )
+        last = bisect_left(self.lows, high) if high == loose_high else self._cut(high)
+        codes = self.codes
+        for i in range(first, last):
+            codes[i] = (codes[i] | on) & ~off
+
+    def pieces(self) -> list[tuple[int, int, int]]:
+        """The stretches of one code, as long as they can be."""
+        found: list[tuple[int, int, int]] = []
+        lows, codes = self.lows, self.codes
+        start, code = lows[0], codes[0]
+        for low, following in zip(lows, codes, strict=True):
+            if following != code:
+                found.append((start, low, code))
+                start, code = low, following
+        found.append((start, self.high, code))
+        return found
+
+
+class History:
+    """Rows as typed columns, one entry a row. ``default`` gives the code of an owner without rows,
+    and what it was before its first."""
+
+    def __init__(self, default: Callable[[int], int]) -> None:
+        self.default = default
+        self.owner, self.code = array("i"), bytearray()
+        self.low, self.high = array("q"), array("q")
+        self.until, self.before, self.jump = array("i"), array("i"), array("i")
+        self.depth = array("i")
+        self.known = array("i")  # the last column to grow: who finds a row there finds all of it
+        self.leaf = array("i")  # by owner: its one leaf, SEVERAL, or NONE
+        self.since = array("i")  # by owner: the position of its first row, or OPEN
+        self.leaves = Lists()  # of owners with several, in order of valid time
+        self._drafts: dict[int, _Draft] = {}  # by leaf; by -2 - owner where it has no rows
+        self._drafted: dict[int, list[int]] = {}  # owner → its drafts
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    # -- asking, at a position k
+
+    def has(self, owner: int) -> bool:
+        """Whether an owner has rows."""
+        return owner < len(self.leaf) and self.leaf[owner] != NONE
+
+    def at(self, owner: int, v: int, k: int) -> int:
+        """The code of an owner at (v, k). O(log n)."""
+        if owner >= len(self.leaf) or self.since[owner] > k:
+            return self.default(owner)
+        row = self.leaf[owner]
+        if row == SEVERAL:
+            row = self._among(owner, v)
+        known = self.known
+        if known[row] > k:
+            row = self._earlier(row, k)
+        return self.code[row]
+
+    def _among(self, owner: int, v: int) -> int:
+        """The leaf of an owner that holds an instant."""
+        low, high = self.low, self.high
+        while True:  # until it is read between two changes
+            leaves = self.leaves.get(owner)
+            i = bisect_right(leaves, v, key=low.__getitem__) - 1
+            if 0 <= i < len(leaves):
+                row = leaves[i]
+                if low[row] <= v < high[row]:
+                    return row
+
+    def _earlier(self, row: int, k: int) -> int:
+        """The row that was known at ``k`` where a later one lies; NONE before the first."""
+        known, jump, before = self.known, self.jump, self.before
+        while row != NONE and known[row] > k:
+            further = jump[row]
+            row = further if further != NONE and known[further] > k else before[row]
+        return row
+
+    def rows_at(self, owner: int, k: int) -> list[int]:
+        """The rows of an owner that were known at ``k``, in order of valid time."""
+        if owner >= len(self.leaf) or self.since[owner] > k:
+            return []
+        leaf = self.leaf[owner]
+        leaves = list(self.leaves.get(owner)) if leaf == SEVERAL else [leaf]
+        return list(dict.fromkeys(self._earlier(row, k) for row in leaves))
+
+    def where(self, owner: int, bits: int, k: int) -> Intervals:
+        """Where any of the bits is set for an owner, as known at ``k``. O(its rows then)."""
+        rows = self.rows_at(owner, k)
+        if not rows:
+            return (NEG, POS) if self.default(owner) & bits else EMPTY
+        return _joined([(self.low[r], self.high[r]) for r in rows if self.code[r] & bits])
+
+    def positions(self, owner: int) -> list[int]:
+        """The commits that changed an owner, ascending. O(its rows)."""
+        leaf = self.leaf[owner] if owner < len(self.leaf) else NONE
+        stack = list(self.leaves.get(owner)) if leaf == SEVERAL else [leaf]
+        seen: set[int] = {NONE}
+        while stack:
+            row = stack.pop()
+            while row not in seen:
+                seen.add(row)
+                row = self.before[row]
+        return sorted({self.known[row] for row in seen if row != NONE})
+
+    # -- the newest knowledge, with the changes of the commit under way
+
+    def _keys(self, owner: int, low: int, high: int) -> Sequence[int]:
+        """The drafts, made or not, of the leaves that meet low to high."""
+        leaf = self.leaf[owner] if owner < len(self.leaf) else NONE
+        if leaf == SEVERAL:
+            leaves = self.leaves.get(owner)
+            first = bisect_right(leaves, low, key=self.low.__getitem__) - 1
+            return leaves[first : bisect_left(leaves, high, key=self.low.__getitem__)]
+        return (-2 - owner if leaf == NONE else leaf,)
+
+    def _draft(self, owner: int, key: int) -> _Draft:
+        draft = self._drafts.get(key)
+        if draft is None:
+            if key < NONE:
+                draft = _Draft(owner, NEG, POS, self.default(owner))
+            else:
+                draft = _Draft(owner, self.low[key], self.high[key], self.code[key])
+            self._drafts[key] = draft
+            self._drafted.setdefault(owner, []).append(key)
+        return draft
+
+    def now(self, owner: int, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+        """The codes of an owner from low to high, each with where it is so."""
+        for key in self._keys(owner, low, high):
+            draft = self._drafts.get(key)
+            if draft is None:
+                if key < NONE:
+                    yield low, high, self.default(owner)
+                else:
+                    yield max(low, self.low[key]), min(high, self.high[key]), self.code[key]
+                continue
+            lows = draft.lows
+            for i in range(max(0, bisect_right(lows, low) - 1), bisect_left(lows, high)):
+                end = lows[i + 1] if i + 1 < len(lows) else draft.high
+                if end > low:
+                    yield max(low, lows[i]), min(high, end), draft.codes[i]
+
+    def now_where(self, owner: int, bits: int, where: Intervals) -> Intervals:
+        """Where, of ``where``, any of the bits is set for an owner now."""
+        if not self._drafted or owner not in self._drafted:
+            leaf = self.leaf[owner] if owner < len(self.leaf) else NONE
+            if leaf != SEVERAL:
+                code = self.default(owner) if leaf == NONE else self.code[leaf]
+                return where if code & bits else EMPTY
+        return _joined(
+            [
+                (low, high)
+                for i in range(0, len(where), 2)
+                for low, high, code in self.now(owner, where[i], where[i + 1])
+                if code & bits
+            ]
+        )
+
+    def paint(
+        self, owner: int, where: Intervals, on: int, off: int, own: Intervals = EMPTY
+    ) -> None:
+        """Sets and clears bits of an owner. What begins or ends with ``own`` may spill over it, to
+        the end of the stretch that it lies in: outside, these bits are read by nobody."""
+        for i in range(0, len(where), 2):
+            low, high = where[i], where[i + 1]
+            for key in tuple(self._keys(owner, low, high)):
+                self._draft(owner, key).paint(low, high, on, off, own)
+
+    def drafted(self) -> list[int]:
+        """The owners that were painted."""
+        return list(self._drafted)
+
+    def differs(self, owner: int, bits: int) -> Intervals:
+        """Where any of the bits differs for an owner from what it was before the commit."""
+        found = []
+        for key in self._drafted[owner]:
+            draft = self._drafts[key]
+            for low, high, code in draft.pieces():
+                if (code ^ draft.code) & bits:
+                    found.append((low, high))
+        return _joined(sorted(found))
+
+    def settle(self, k: int) -> dict[int, list[Piece]]:
+        """Makes rows of what was painted, known from ``k``; what changed, by owner."""
+        changed: dict[int, list[Piece]] = {}
+        for owner, keys in self._drafted.items():
+            replaced: dict[int, list[int]] = {}
+            pieces: list[Piece] = []
+            for key in keys:
+                draft = self._drafts[key]
+                found = draft.pieces()
+                if len(found) > 1 or found[0][2] != draft.code:
+                    replaced[key] = [self._add(owner, key, k, *piece) for piece in found]
+                    pieces += [
+                        Piece(low, high, draft.code, code)
+                        for low, high, code in found
+                        if code != draft.code
+                    ]
+            if replaced:
+                self._replace(owner, replaced, k)
+                changed[owner] = pieces
+        self._drafts, self._drafted = {}, {}
+        return changed
+
+    def _add(self, owner: int, key: int, k: int, low: int, high: int, code: int) -> int:
+        row, before = len(self.known), NONE if key < NONE else key
+        self.owner.append(owner)
+        self.code.append(code)
+        self.low.append(low)
+        self.high.append(high)
+        self.until.append(OPEN)
+        self.before.append(before)
+        depth, jump = 0, NONE
+        if before != NONE:
+            depth, jump = self.depth[before] + 1, before
+            over = self.jump[before]
+            if over != NONE:
+                further = self.jump[over]
+                if (
+                    further != NONE
+                    and self.depth[before] - self.depth[over]
+                    == self.depth[over] - self.depth[further]
+                ):
+                    jump = further
+        self.jump.append(jump)
+        self.depth.append(depth)
+        self.known.append(k)
+        return row
+
+    def _replace(self, owner: int, replaced: dict[int, list[int]], k: int) -> None:
+        while len(self.leaf) <= owner:
+            self.since.append(OPEN)
+            self.leaf.append(NONE)
+        for key in replaced:
+            if key >= 0:
+                self.until[key] = k
+        leaf = self.leaf[owner]
+        if leaf == SEVERAL:
+            leaves = self.leaves.own(owner)
+            if len(replaced) > _FEW:
+                leaves[:] = [row for old in leaves for row in replaced.get(old, (old,))]
+                return
+            for old, rows in replaced.items():
+                i = bisect_left(leaves, self.low[old], key=self.low.__getitem__)
+                leaves[i : i + 1] = rows
+            return
+        (rows,) = replaced.values()
+        if len(rows) > 1:
+            self.leaves.put(owner, rows)
+        self.leaf[owner] = rows[0] if len(rows) == 1 else SEVERAL
+        if leaf == NONE:
+            self.since[owner] = k
+
+
+def _joined(pairs: Sequence[tuple[int, int]]) -> Intervals:
+    """Disjoint stretches in order, as a set."""
+    bounds: list[int] = []
+    for low, high in pairs:
+        if bounds and bounds[-1] == low:
+            bounds[-1] = high
+        else:
+            bounds += (low, high)
+    return tuple(bounds)

@@ -1,0 +1,530 @@
+"""Compact tables that only grow: texts, numbers and lists, found by key.
+
+Each has a *sealed* part, a few flat arrays without a Python object an entry, and a live part of
+ordinary lists and dictionaries that new entries go into. `seal` moves the live part into new sealed
+arrays, which may be written to a file and mapped from it; no answer changes. One thread writes;
+readers need no lock: a reader looks at the live part first, and a seal puts its entries into the
+sealed part before it takes them out of the live one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic_core import from_json, to_json
+
+__all__ = [
+    "NONE",
+    "Ids",
+    "Index",
+    "Ints",
+    "Lists",
+    "Names",
+    "Numbers",
+    "Objects",
+    "Series",
+    "Strings",
+]
+
+NONE: Final = -1
+Ints = npt.NDArray[Any]
+
+_LONG: Final = 64  # words of 4 bytes; longer texts are hashed one by one
+_SPREAD: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: multiplicative hashing
+
+
+def prime() -> int:
+    """A random prime of 31 bits: the secret of an index, so that nobody can choose texts that all
+    fall together."""
+    while True:
+        candidate = secrets.randbits(29) << 1 | 1 << 30 | 1
+        if all(pow(base, candidate - 1, candidate) == 1 for base in (2, 3, 5, 7, 11, 13)):
+            return candidate
+
+
+_PADDING: Final = (b"", bytes(3), bytes(2), bytes(1))
+
+
+def text_hash(text: bytes, secret: int) -> int:
+    """The remainder of a text, as one big-endian number padded to words of 4 bytes, modulo a secret
+    prime: two given texts meet for few primes only (Karp and Rabin 1987)."""
+    return int.from_bytes(text + _PADDING[len(text) & 3], "big") % secret
+
+
+def _text_hashes(blob: bytes, ends: Ints, secret: int) -> Ints:
+    """`text_hash` of all texts of a blob, by Horner's rule over their words, many at a time."""
+    starts = ends[:-1]
+    words = (np.diff(ends) + 3) // 4
+    hashes = np.zeros(len(words), dtype=np.uint64)
+    padded = np.frombuffer(blob + bytes(4 * _LONG), dtype=np.uint8)
+    for count in np.unique(words).tolist():
+        chosen = np.flatnonzero(words == count)
+        if count > _LONG:
+            for i in chosen.tolist():
+                hashes[i] = text_hash(blob[ends[i] : ends[i + 1]], secret)
+            continue
+        for some in np.array_split(chosen, len(chosen) // 65_536 + 1):
+            at = starts[some]
+            found = padded[at[:, None] + np.arange(4 * count)]
+            found[np.arange(4 * count) >= (ends[some + 1] - at)[:, None]] = 0
+            total = np.zeros(len(some), dtype=np.uint64)
+            for word in found.view(">u4").astype(np.uint64).T:
+                total = ((total << np.uint64(32)) | word) % np.uint64(secret)
+            hashes[some] = total
+    return hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Numbers found by a hash of 31 bits or less: those of one bucket lie side by side.
+
+    ``heads`` (buckets + 1,) says where each bucket begins; ``hashes`` and ``numbers`` (entries,)
+    are ordered by hash.
+    """
+
+    shift: int
+    heads: Any
+    hashes: Any
+    numbers: Any
+
+    @classmethod
+    def over(cls, hashes: Ints, numbers: Ints) -> Index:
+        """The index of numbers by their hashes; O(n log n)."""
+        shift = max(0, 31 - max(1, len(hashes)).bit_length())
+        order = np.argsort(hashes, kind="stable")
+        ordered = hashes[order].astype(np.int64)
+        bounds = np.arange((1 << (31 - shift)) + 1, dtype=np.int64) << shift
+        heads = np.searchsorted(ordered, bounds).astype(np.int32)
+        return cls(
+            shift, heads.data, ordered.astype(np.int32).data, numbers[order].astype(np.int32).data
+        )
+
+
+_EMPTY: Final[Sequence[int]] = ()
+
+
+class _Texts(NamedTuple):
+    """Texts one after another: text i is ``blob[ends[i]:ends[i + 1]]``."""
+
+    blob: Any
+    ends: Any
+    size: int
+
+
+_NO_TEXTS: Final = _Texts(b"", np.zeros(1, np.int64).data, 0)
+
+
+def _joined(old: _Texts, texts: Sequence[bytes]) -> _Texts:
+    ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts)) + old.ends[old.size]
+    blob = bytes(old.blob) + b"".join(texts)
+    return _Texts(blob, np.concatenate([np.asarray(old.ends), ends]).data, old.size + len(texts))
+
+
+class Strings:
+    """Texts by number, in order of arrival."""
+
+    def __init__(self) -> None:
+        self.parts: tuple[_Texts, list[str]] = (_NO_TEXTS, [])
+
+    def __len__(self) -> int:
+        sealed, live = self.parts
+        return sealed.size + len(live)
+
+    def __getitem__(self, number: int) -> str:
+        (blob, ends, size), live = self.parts
+        if number >= size:
+            return live[number - size]
+        return str(blob[ends[number] : ends[number + 1]], "utf-8", "surrogatepass")
+
+    text = __getitem__
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[i] for i in range(len(self)))
+
+    def append(self, text: str) -> None:
+        self.parts[1].append(text)
+
+    @property
+    def live(self) -> list[str]:
+        """The texts that are not sealed yet, to be appended to."""
+        return self.parts[1]
+
+    def seal(self) -> _Texts:
+        """Moves the live texts into the sealed part."""
+        sealed, live = self.parts
+        if live:
+            joined = _joined(sealed, [text.encode("utf-8", "surrogatepass") for text in live])
+            self.parts = (joined, [])
+        return self.parts[0]
+
+    def load(self, sealed: _Texts) -> None:
+        """Takes a sealed part over."""
+        self.parts = (sealed, [])
+
+    def arrays(self) -> dict[str, Any]:
+        """The sealed part as flat arrays by name."""
+        sealed = self.seal()
+        return {"blob": sealed.blob, "ends": sealed.ends}
+
+
+class Objects:
+    """JSON values by number, in order of arrival; sealed as their JSON text."""
+
+    def __init__(self) -> None:
+        self.parts: tuple[_Texts, list[object]] = (_NO_TEXTS, [])
+
+    def __len__(self) -> int:
+        sealed, live = self.parts
+        return sealed.size + len(live)
+
+    def __getitem__(self, number: int) -> object:
+        (blob, ends, size), live = self.parts
+        if number >= size:
+            return live[number - size]
+        value: object = from_json(bytes(blob[ends[number] : ends[number + 1]]))
+        return value
+
+    def append(self, value: object) -> None:
+        self.parts[1].append(value)
+
+    @property
+    def live(self) -> list[object]:
+        """The values that are not sealed yet, to be appended to."""
+        return self.parts[1]
+
+    def text(self, number: int) -> str:
+        """The JSON text of a value."""
+        (blob, ends, size), live = self.parts
+        if number >= size:
+            return to_json(live[number - size]).decode()
+        return str(blob[ends[number] : ends[number + 1]], "utf-8")
+
+    def seal(self) -> _Texts:
+        """Moves the live values into the sealed part."""
+        sealed, live = self.parts
+        if live:
+            self.parts = (_joined(sealed, [to_json(value) for value in live]), [])
+        return self.parts[0]
+
+    def load(self, sealed: _Texts) -> None:
+        """Takes a sealed part over."""
+        self.parts = (sealed, [])
+
+    def arrays(self) -> dict[str, Any]:
+        """The sealed part as flat arrays by name."""
+        sealed = self.seal()
+        return {"blob": sealed.blob, "ends": sealed.ends}
+
+
+class Names:
+    """Texts as small numbers, given out in order of arrival."""
+
+    def __init__(self) -> None:
+        self.texts = Strings()
+        self.secret = prime()
+        self._codes: dict[str, int] = {}
+        self._index: Index | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def code(self, text: str) -> int:
+        """The number of a text, given out where it is new."""
+        found = self._codes.get(text)
+        if found is None:
+            found = self._sealed(text)
+            if found == NONE:
+                found = len(self.texts)
+                self.texts.append(text)
+            self._codes[text] = found
+        return found
+
+    def find(self, text: str) -> int:
+        """The number of a text, or NONE where it never occurred."""
+        found = self._codes.get(text)
+        return self._sealed(text) if found is None else found
+
+    def _sealed(self, text: str) -> int:
+        index = self._index
+        if index is None:
+            return NONE
+        sought = text.encode("utf-8", "surrogatepass")
+        (blob, ends, _), _ = self.texts.parts
+        hash = int.from_bytes(sought + _PADDING[len(sought) & 3], "big") % self.secret
+        heads, hashes, bucket = index.heads, index.hashes, hash >> index.shift
+        for i in range(heads[bucket], heads[bucket + 1]):
+            if hashes[i] == hash:
+                number: int = index.numbers[i]
+                if blob[ends[number] : ends[number + 1]] == sought:
+                    return number
+        return NONE
+
+    def seal(self) -> None:
+        """Moves what is live into the sealed part."""
+        if not self._codes:
+            return
+        sealed = self.texts.seal()
+        ends = np.asarray(sealed.ends)
+        hashes = _text_hashes(bytes(sealed.blob), ends, self.secret)
+        self._index = Index.over(hashes, np.arange(sealed.size))
+        self._codes = {}
+
+    def load(self, texts: _Texts, secret: int, index: Index) -> None:
+        """Takes a sealed part over."""
+        self.texts.load(texts)
+        self.secret, self._index, self._codes = secret, index, {}
+
+
+def _spread(key: int) -> int:
+    return (key * _SPREAD & 0xFFFFFFFFFFFFFFFF) >> 33
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Whole numbers as keys: entry i has ``keys[i]``."""
+
+    keys: Any
+    index: Index
+
+    @classmethod
+    def over(cls, keys: Ints) -> _Keys:
+        spread = (keys.astype(np.uint64) * np.uint64(_SPREAD)) >> np.uint64(33)
+        return cls(keys.data, Index.over(spread.astype(np.int64), np.arange(len(keys))))
+
+    def find(self, key: int) -> int:
+        index, keys = self.index, self.keys
+        heads, bucket = index.heads, _spread(key) >> index.shift
+        for i in range(heads[bucket], heads[bucket + 1]):
+            number: int = index.numbers[i]
+            if keys[number] == key:
+                return number
+        return NONE
+
+
+class Numbers:
+    """Whole numbers of 31 bits by whole numbers of 63; NONE where there is none."""
+
+    def __init__(self) -> None:
+        self.live: dict[int, int] = {}
+        self._sealed: tuple[_Keys, Any] | None = None
+
+    def get(self, key: int) -> int:
+        found = self.live.get(key)
+        if found is not None:
+            return found
+        sealed = self._sealed
+        if sealed is None:
+            return NONE
+        place = sealed[0].find(key)
+        number: int = NONE if place == NONE else sealed[1][place]
+        return number
+
+    def __contains__(self, key: int) -> bool:
+        return self.get(key) != NONE
+
+    def __setitem__(self, key: int, number: int) -> None:
+        self.live[key] = number
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """All entries, each once."""
+        live = dict(self.live)
+        yield from live.items()
+        if self._sealed is not None:
+            keys, numbers = self._sealed
+            yield from (
+                (key, number)
+                for key, number in zip(keys.keys, numbers, strict=True)
+                if key not in live
+            )
+
+    def seal(self) -> None:
+        """Moves what is live into the sealed part."""
+        if not self.live:
+            return
+        entries = list(self.items())
+        keys = np.array([key for key, _ in entries], dtype=np.int64)
+        numbers = np.array([number for _, number in entries], dtype=np.int32)
+        self._sealed = (_Keys.over(keys), numbers.data)
+        self.live = {}
+
+
+class Series:
+    """Lists of whole numbers of 31 bits, by row; a list is given when its row is."""
+
+    def __init__(self) -> None:
+        self.ends, self.values = array("i", [0]), array("i")
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, row: int) -> Sequence[int]:
+        return self.values[self.ends[row] : self.ends[row + 1]]
+
+    def append(self, values: Iterable[int]) -> None:
+        """The list of the next row."""
+        self.values.extend(values)
+        self.ends.append(len(self.values))
+
+
+class Ids:
+    """The ids of all events by position, and the entities that they are known by in their
+    workspaces."""
+
+    def __init__(self) -> None:
+        self.texts = Strings()
+        self.secret = prime()
+        self.workspace = array("i")  # by position - 1
+        self.number = array("i")  # entity by position - 1
+        self.live: dict[int, dict[str, int]] = {}  # workspace → id → entity
+        self._index: Index | None = None
+        self._mixed = 0x2545F491
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def add(self, workspace: int, id: str, number: int) -> None:
+        """The id of the next position."""
+        self.texts.append(id)
+        self.workspace.append(workspace)
+        known = self.live.get(workspace)
+        if known is None:
+            known = self.live[workspace] = {}
+        known[id] = number
+        self.number.append(number)
+
+    def find(self, workspace: int, id: str) -> int:
+        """The entity of an id in a workspace, or NONE."""
+        known = self.live.get(workspace)
+        if known is not None:
+            found = known.get(id)
+            if found is not None:
+                return found
+        index = self._index
+        if index is None or workspace == NONE:
+            return NONE
+        sought = id.encode("utf-8", "surrogatepass")
+        (blob, ends, _), _ = self.texts.parts
+        secret = self.secret
+        hash = (
+            int.from_bytes(sought + _PADDING[len(sought) & 3], "big") % secret
+            + workspace * self._mixed
+        ) % secret
+        heads, hashes, bucket = index.heads, index.hashes, hash >> index.shift
+        for i in range(heads[bucket], heads[bucket + 1]):
+            if hashes[i] == hash:
+                place = index.numbers[i]
+                if (
+                    self.workspace[place] == workspace
+                    and blob[ends[place] : ends[place + 1]] == sought
+                ):
+                    return self.number[place]
+        return NONE
+
+    def seal(self) -> None:
+        """Moves what is live into the sealed part."""
+        if not self.live:
+            return
+        sealed = self.texts.seal()
+        secret = np.uint64(self.secret)
+        hashes = _text_hashes(bytes(sealed.blob), np.asarray(sealed.ends), self.secret)
+        places = np.frombuffer(self.workspace[: sealed.size], dtype=np.int32).astype(np.uint64)
+        hashes = (hashes + places * np.uint64(self._mixed)) % secret
+        self._index = Index.over(hashes, np.arange(sealed.size))
+        self.live = {}
+
+
+class Lists:
+    """Lists of whole numbers of 31 bits, by whole numbers of 63; each only grows at its end."""
+
+    def __init__(self) -> None:
+        self.live: dict[int, list[int]] = {}
+        self._sealed: tuple[_Keys, Any, Any] | None = None
+
+    def get(self, key: int) -> Sequence[int]:
+        """The list of a key; empty where there is none."""
+        found = self.live.get(key)
+        if found is not None:
+            return found
+        return _EMPTY if self._sealed is None else self._from_sealed(key)
+
+    def _from_sealed(self, key: int) -> Sequence[int]:
+        sealed = self._sealed
+        assert sealed is not None
+        keys, starts, values = sealed
+        place = keys.find(key)
+        if place == NONE:
+            return _EMPTY
+        found: Sequence[int] = values[starts[place] : starts[place + 1]]
+        return found
+
+    def __contains__(self, key: int) -> bool:
+        return bool(self.get(key))
+
+    def __bool__(self) -> bool:
+        return bool(self.live) or self._sealed is not None
+
+    def add(self, key: int, value: int) -> None:
+        """Appends to the list of a key."""
+        found = self.live.get(key)
+        if found is not None:
+            found.append(value)
+        elif self._sealed is None:
+            self.live[key] = [value]
+        else:
+            self.live[key] = [*self._from_sealed(key), value]
+
+    def own(self, key: int) -> list[int]:
+        """The list of a key, to be changed in place."""
+        found = self.live.get(key)
+        if found is None:
+            found = self.live[key] = list(self.get(key))
+        return found
+
+    def put(self, key: int, values: list[int]) -> None:
+        """Gives a key another list."""
+        self.live[key] = values
+
+    def items(self) -> Iterator[tuple[int, Sequence[int]]]:
+        """All keys with their lists, each once."""
+        live = dict(self.live)
+        yield from live.items()
+        if self._sealed is not None:
+            keys, starts, values = self._sealed
+            for place, key in enumerate(keys.keys):
+                if key not in live:
+                    yield key, values[starts[place] : starts[place + 1]]
+
+    def keys(self) -> Iterator[int]:
+        """All keys, each once."""
+        return (key for key, _ in self.items())
+
+    def seal(self) -> None:
+        """Moves what is live into the sealed part."""
+        if not self.live:
+            return
+        live = self.live
+        keys = [np.fromiter(live, np.int64, len(live))]
+        sizes = [np.fromiter(map(len, live.values()), np.int64, len(live))]
+        values = [np.fromiter((v for some in live.values() for v in some), np.int32)]
+        if self._sealed is not None:
+            old, starts, kept = self._sealed
+            old_keys, old_starts = np.asarray(old.keys), np.asarray(starts)
+            stay = ~np.isin(old_keys, keys[0])
+            keys.append(old_keys[stay])
+            sizes.append(np.diff(old_starts)[stay])
+            values.append(np.asarray(kept)[np.repeat(stay, np.diff(old_starts))])
+        starts = np.zeros(sum(map(len, sizes)) + 1, np.int64)
+        np.cumsum(np.concatenate(sizes), out=starts[1:])
+        self._sealed = (
+            _Keys.over(np.concatenate(keys)),
+            starts.data,
+            np.concatenate(values).data,
+        )
+        self.live = {}

@@ -1,0 +1,102 @@
+"""The columns of a belief as arrays, kept from one question to the next.
+
+Columns only grow, so that an array made of their beginning stays right; what was added since is
+copied when it is asked for. Columns that change in place are copied anew each time.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from array import array
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from doxa.engine.belief import Belief
+from doxa.engine.tables import Objects, Strings
+
+__all__ = ["Columns", "Ints", "columns_of"]
+
+Ints = npt.NDArray[Any]
+
+_made: weakref.WeakKeyDictionary[Belief, Columns] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def columns_of(belief: Belief) -> Columns:
+    """The arrays of a belief."""
+    with _lock:
+        found = _made.get(belief)
+        if found is None:
+            found = _made[belief] = Columns()
+        return found
+
+
+class Columns:
+    """Arrays by column. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._ints: dict[int, tuple[Ints, int]] = {}  # by the column's identity: array, filled
+        self._texts: dict[int, list[Any]] = {}
+        self._mutex = threading.Lock()
+
+    def ints(self, column: array[int] | bytearray, rows: int) -> Ints:
+        """The first ``rows`` of a column that only grows, not to be written to."""
+        key = id(column)
+        with self._mutex:
+            kept, filled = self._ints.get(key, (np.empty(0, _dtype(column)), 0))
+            if filled < rows:
+                if len(kept) < rows:
+                    larger = np.empty(max(rows, 2 * len(kept)), kept.dtype)
+                    larger[:filled] = kept[:filled]
+                    kept = larger
+                kept[filled:rows] = np.frombuffer(column[filled:rows], kept.dtype)
+                self._ints[key] = (kept, rows)
+            return kept[:rows]
+
+    def texts(self, column: Strings | Objects, rows: int) -> Any:
+        """The first ``rows`` of a column of texts, or of JSON values as their text, in Arrow."""
+        key = id(column)
+        with self._mutex:
+            chunks = self._texts.setdefault(key, [])
+            filled = sum(map(len, chunks))
+            if filled < rows:
+                chunks += column_texts(column, filled, rows)
+                if len(chunks) > 8:
+                    chunks[:] = [pa.concat_arrays(chunks)]
+            if len(chunks) != 1:
+                chunks[:] = [pa.concat_arrays(chunks)] if chunks else [pa.array([], pa.string())]
+            return chunks[0]
+
+
+def column_texts(column: Strings | Objects, low: int, high: int) -> list[Any]:
+    """Texts low to high as Arrow arrays: those that are sealed without copying them."""
+    sealed, _ = column.parts
+    found = []
+    if low < sealed.size:
+        ends = np.asarray(sealed.ends)
+        if ends[-1] < 2**31:
+            whole = pa.StringArray.from_buffers(
+                sealed.size, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(sealed.blob)
+            )
+        else:
+            whole = pa.LargeStringArray.from_buffers(
+                sealed.size, pa.py_buffer(ends), pa.py_buffer(sealed.blob)
+            ).cast(pa.string())
+        found.append(whole[low : min(high, sealed.size)])
+        low = min(high, sealed.size)
+    if low < high:
+        found.append(pa.array([column.text(i) for i in range(low, high)], pa.string()))
+    return found
+
+
+def _dtype(column: array[int] | bytearray) -> Any:
+    return np.uint8 if isinstance(column, bytearray) else np.dtype(column.typecode)
+
+
+def changing(column: array[int], rows: int) -> Ints:
+    """A copy of the beginning of a column whose entries change."""
+    return np.frombuffer(column[:rows], _dtype(column))
