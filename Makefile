@@ -5,12 +5,10 @@ PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
 STAMP := .venv/installed
-BENCH = $(BIN)/pytest doxa/bench --timeout 0 \
-	-o addopts="--import-mode=importlib --strict-config --strict-markers" \
-	-o python_files="bench_*.py"
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-full torture oracle-long coverage wheel clean
+.PHONY: help demo test check format bench bench-full bench-peers torture oracle-long coverage wheel clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' \
@@ -44,10 +42,15 @@ format: $(STAMP)  ## format the code and mend what the linter can mend
 	$(BIN)/ruff format
 
 bench: $(STAMP)  ## measure, at a size for a coffee break
-	@$(BENCH)
+	@$(BIN)/pytest doxa/bench --timeout 0 -o python_files="bench_*.py" \
+		-o addopts="--import-mode=importlib --strict-config --strict-markers"
+	@$(BIN)/python -m doxa.bench $(BENCH_ARGS)
 
-bench-full: $(STAMP)  ## measure at full size
-	@DOXA_BENCH=full $(BENCH)
+bench-full: $(STAMP)  ## measure at full size, and write docs/performance.md
+	@$(BIN)/python -m doxa.bench --full --page docs/performance.md $(BENCH_ARGS)
+
+bench-peers: $(STAMP)  ## install the peers that the measurements are compared with
+	@$(BIN)/python -m doxa.bench.peers
 
 torture: $(STAMP)  ## kill processes and damage files, many times over
 	@$(BIN)/pytest -m torture --timeout 0

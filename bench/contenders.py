@@ -1,182 +1,167 @@
-"""doxa, and the same work written by hand for SQLite and DuckDB by somebody who knows them.
+"""The same questions answered by hand: SQLite and DuckDB, as somebody would who knows them well.
 
-The hand-written ones keep the outcome of each claim as a bitemporal row and cannot do more than is
-asked here: no cascade, no rings, no portions, no audit. They are what a careful engineer would
-write instead, with the best index for each question.
+They are given the outcome (`doxa.bench.outcome`), one row a rectangle of valid time and knowledge,
+and cannot do more than is asked here: no cascade, no audit, no further event. Each has several
+designs of tables and indexes; `SQLiteRows.best` and `DuckDBRows.best` try them and keep the fastest
+for a question.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import duckdb
 import pyarrow as pa
 
-import doxa
-from doxa.bench.workload import Workload
-from doxa.engine import times
-from doxa.ledger import Ledger
+from doxa.bench.outcome import ANSWER
 
-__all__ = ["HandDuckDB", "HandSQLite", "load_doxa"]
+__all__ = ["DUCKDB_DESIGNS", "SQLITE_DESIGNS", "DuckDBRows", "RawLog", "SQLiteRows", "fastest"]
 
-OPEN = 2**63 - 1
-PAGE = 5_000
+T = TypeVar("T")
+HELD: Final = "held_from<=? AND held_to>? AND known_from<=? AND known_to>?"
+RECTANGLE: Final = ("held_from", "held_to", "known_from", "known_to")
 
 
-def _batches(events: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for event in events:
-        batch.append(event)
-        if len(batch) == PAGE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def fastest(designs: dict[str, T], ask: Callable[[T, int], object], rounds: int) -> tuple[str, T]:
+    """The design with the smallest median over some questions, asked in turn."""
+    taken: dict[str, list[float]] = {name: [] for name in designs}
+    for number in range(rounds):
+        for name, design in designs.items():
+            started = time.perf_counter()
+            ask(design, number)
+            taken[name].append(time.perf_counter() - started)
+    best = min(taken, key=lambda name: statistics.median(taken[name]))
+    return best, designs[best]
 
 
-def load_doxa(workload: Workload, folder: Path | None = None) -> Ledger:
-    """A ledger with the workload, in commits of 5,000 events."""
-    ledger = doxa.open(folder)
-    for batch in _batches(workload.events()):
-        ledger.append(batch)
-    return ledger
+def durable(path: Path | str) -> sqlite3.Connection:
+    """A connection as for the truth: WAL, a flush for each commit."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-400000", "mmap_size=4e9"):
+        connection.execute(f"PRAGMA {setting.replace('4e9', '4000000000')}").fetchall()
+    return connection
 
 
-def micros(at: datetime | None) -> int:
-    """Microseconds since 1970; an open end is the largest integer."""
-    return OPEN if at is None else times.instant(at)
+# ------------------------------------------------------------ what is written
 
 
-class HandSQLite:
-    """A belief table with a covering index for points, and tables of evidence by claim."""
+class RawLog:
+    """A table of payloads, and nothing else: what a durable insert costs at least."""
 
-    SCHEMA = """
-        CREATE TABLE belief(claim TEXT PRIMARY KEY, subject TEXT, predicate TEXT, object TEXT,
-            valid_from INT, valid_to INT, known_from INT, known_to INT) WITHOUT ROWID;
-        CREATE INDEX point ON belief(subject, predicate, valid_from, valid_to, known_from, known_to,
-            object);
-        CREATE TABLE support(id TEXT PRIMARY KEY, claim TEXT, source TEXT, because TEXT, known INT);
-        CREATE INDEX support_claim ON support(claim);
-        CREATE TABLE change(id TEXT PRIMARY KEY, claim TEXT, kind TEXT, by TEXT, known INT);
-        CREATE INDEX change_claim ON change(claim);
-        CREATE TABLE dependency(claim TEXT, summary TEXT, PRIMARY KEY(claim, summary))
-            WITHOUT ROWID;
-        CREATE TABLE log(position INTEGER PRIMARY KEY, payload BLOB);
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self.connection = sqlite3.connect(path or ":memory:", isolation_level=None)
-        self.connection.execute("PRAGMA journal_mode=WAL")
-        self.connection.execute("PRAGMA synchronous=FULL")
-        self.connection.executescript(self.SCHEMA)
-        self.known = 0
-
-    def load(self, workload: Workload) -> None:
-        """Applies the workload event by event, in one transaction."""
-        self.connection.execute("BEGIN")
-        for event in workload.events():
-            self.apply(event)
-        self.connection.execute("COMMIT")
-        self.connection.execute("ANALYZE")
-
-    def apply(self, event: dict[str, Any]) -> None:
-        """One event; a correction or withdrawal ends what it reaches, and nothing more."""
-        self.known += 1
-        execute = self.connection.execute
-        if event["event"] == "claim":
-            execute(
-                "INSERT INTO belief VALUES(?,?,?,?,?,?,?,?)",
-                (
-                    event["id"],
-                    event["subject"],
-                    event["predicate"],
-                    json.dumps(event["object"]),
-                    micros(event["valid_from"]),
-                    micros(event["valid_to"]),
-                    self.known,
-                    OPEN,
-                ),
-            )
-            self._support(event["id"] + "/support", event["id"], event)
-        elif event["event"] == "support":
-            self._support(event["id"], event["claim"], event)
-        else:
-            claim = event.get("corrects", event.get("target"))
-            execute(
-                "UPDATE belief SET known_to=? WHERE claim=? AND known_to=?",
-                (self.known, claim, OPEN),
-            )
-            kind = event["event"]
-            row = (event["id"], claim, kind, event.get("by"), self.known)
-            execute("INSERT INTO change VALUES(?,?,?,?,?)", row)
-
-    def _support(self, id: str, claim: str, event: dict[str, Any]) -> None:
-        row = (id, claim, event.get("source"), json.dumps(event.get("because")), self.known)
-        self.connection.execute("INSERT INTO support VALUES(?,?,?,?,?)", row)
-
-    def append(self, payload: bytes) -> None:
-        """One durable insert of a payload."""
-        self.connection.execute("INSERT INTO log(payload) VALUES(?)", (payload,))
-
-    def append_many(self, payloads: Sequence[bytes]) -> None:
-        """One durable transaction of many."""
-        self.connection.execute("BEGIN")
-        self.connection.executemany(
-            "INSERT INTO log(payload) VALUES(?)", [(payload,) for payload in payloads]
+    def __init__(self, path: Path) -> None:
+        self.connection = durable(path)
+        self.connection.execute(
+            "CREATE TABLE log(position INTEGER PRIMARY KEY, recorded_at INT, type TEXT, data BLOB)"
         )
-        self.connection.execute("COMMIT")
+        self.position = 0
 
-    def values(self, subject: str, predicate: str, valid_at: int, known_at: int) -> list[str]:
-        """The objects believed at one point."""
-        return [
-            row[0]
-            for row in self.connection.execute(
-                "SELECT DISTINCT object FROM belief WHERE subject=? AND predicate=? AND"
-                " valid_from<=? AND valid_to>? AND known_from<=? AND known_to>?",
-                (subject, predicate, valid_at, valid_at, known_at, known_at),
-            )
-        ]
+    def append(self, payloads: Sequence[bytes]) -> None:
+        """One durable commit."""
+        execute, first = self.connection.execute, self.position + 1
+        self.position += len(payloads)
+        execute("BEGIN IMMEDIATE")
+        if len(payloads) == 1:
+            execute("INSERT INTO log VALUES(?,?,?,?)", (first, first, "claim", payloads[0]))
+        else:
+            rows = [(first + n, first, "claim", payload) for n, payload in enumerate(payloads)]
+            self.connection.executemany("INSERT INTO log VALUES(?,?,?,?)", rows)
+        execute("COMMIT")
 
-    def why(self, claim: str) -> list[tuple[Any, ...]]:
-        """The claim, its supports and what changed it, one step deep."""
+    def close(self) -> None:
+        """Closes the connection."""
+        self.connection.close()
+
+
+# ------------------------------------------------------------ SQLite
+
+
+SQLITE_DESIGNS: Final = {
+    "valid time first": "CREATE INDEX point ON belief(subject, predicate, held_from, held_to,"
+    " known_from, known_to, object)",
+    "knowledge first": "CREATE INDEX point ON belief(subject, predicate, known_from, known_to,"
+    " held_from, held_to, object)",
+    "codes": "CREATE TABLE point(key INT, known_from INT, known_to INT, held_from INT, held_to INT,"
+    " claim INT, object TEXT, PRIMARY KEY(key, known_from, claim, held_from)) WITHOUT ROWID",
+}
+"""The first two index the table of texts; the last is clustered by a code for subject and
+predicate, kept in a dictionary by the program."""
+
+
+class SQLiteRows:
+    """The outcome in a SQLite file, in one of `SQLITE_DESIGNS`; all texts, all columns."""
+
+    def __init__(self, path: Path, rows: pa.Table, design: str) -> None:
+        self.design = design
+        self.connection = durable(path)
         execute = self.connection.execute
-        found = execute("SELECT * FROM belief WHERE claim=?", (claim,)).fetchall()
-        found += execute("SELECT * FROM support WHERE claim=?", (claim,)).fetchall()
-        found += execute("SELECT * FROM change WHERE claim=?", (claim,)).fetchall()
-        return found
+        types = ", ".join(
+            f"{name} {'TEXT' if name in ANSWER[:5] else 'INT'}" for name in rows.column_names
+        )
+        execute("BEGIN")
+        execute(f"CREATE TABLE belief({types})")
+        marks = ",".join("?" * rows.num_columns)
+        for part in _parts(rows):
+            self.connection.executemany(f"INSERT INTO belief VALUES({marks})", part)
+        execute(SQLITE_DESIGNS[design])
+        self.keys: dict[tuple[str, str], int] = {}
+        if design == "codes":
+            self._fill_codes(rows)
+        else:
+            execute("CREATE INDEX claim ON belief(id, known_from)")
+        execute("COMMIT")
+        execute("ANALYZE")
 
-    def depend(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Registers which summaries rest on which claims."""
-        self.connection.execute("BEGIN")
-        self.connection.executemany("INSERT INTO dependency VALUES(?,?)", pairs)
-        self.connection.execute("COMMIT")
+    @classmethod
+    def best(
+        cls, folder: Path, rows: pa.Table, questions: Sequence[tuple[str, str, int, int]]
+    ) -> SQLiteRows:
+        """The design that answers points fastest; the others are closed and removed."""
+        made = {name: cls(folder / f"rows {name}.sqlite", rows, name) for name in SQLITE_DESIGNS}
+        _, kept = fastest(made, lambda d, n: d.values(*questions[n]), len(questions))
+        for design in made.values():
+            if design is not kept:
+                design.close()
+                for path in folder.glob(f"rows {design.design}.sqlite*"):
+                    path.unlink()
+        return kept
 
-    def stale(self, after: int) -> list[tuple[Any, ...]]:
-        """The summaries whose claims were changed after a point of knowledge."""
-        return self.connection.execute(
-            "SELECT d.summary, c.claim, c.id FROM change c JOIN dependency d ON d.claim=c.claim"
-            " WHERE c.known>?",
-            (after,),
-        ).fetchall()
+    def _fill_codes(self, rows: pa.Table) -> None:
+        keys = self.keys
+        pairs = zip(rows["subject"].to_pylist(), rows["predicate"].to_pylist(), strict=True)
+        codes = [keys.setdefault(pair, len(keys)) for pair in pairs]
+        times = [rows[name].to_pylist() for name in ("known_from", "known_to", *RECTANGLE[:2])]
+        claims = [int(id[1:]) for id in rows["id"].to_pylist()]
+        columns = zip(codes, *times, claims, rows["object"].to_pylist(), strict=True)
+        self.connection.executemany("INSERT INTO point VALUES(?,?,?,?,?,?,?)", columns)
+        self.connection.execute("CREATE INDEX claim ON belief(id, known_from)")
+
+    def values(self, subject: str, predicate: str, valid_at: int, revision: int) -> list[str]:
+        """The distinct objects believed at one point, as JSON text."""
+        at = (valid_at, valid_at, revision, revision)
+        if self.design == "codes":
+            key = self.keys.get((subject, predicate), -1)
+            sql = f"SELECT DISTINCT object FROM point WHERE key=? AND {HELD}"
+            return [row[0] for row in self.connection.execute(sql, (key, *at))]
+        sql = f"SELECT DISTINCT object FROM belief WHERE subject=? AND predicate=? AND {HELD}"
+        return [row[0] for row in self.connection.execute(sql, (subject, predicate, *at))]
 
     def block(
-        self, candidates: Sequence[dict[str, Any]], valid_at: int, known_at: int, budget: int
+        self, candidates: Sequence[dict[str, Any]], valid_at: int, revision: int, budget: int
     ) -> str:
-        """Texts whose one fact is believed, by score, joined within a budget."""
-        good = []
-        for candidate in candidates:
-            row = self.connection.execute(
-                "SELECT 1 FROM belief WHERE claim=? AND valid_from<=? AND valid_to>? AND"
-                " known_from<=? AND known_to>?",
-                (candidate["facts"][0], valid_at, valid_at, known_at, known_at),
-            ).fetchone()
-            if row:
-                good.append(candidate)
+        """The texts whose facts are all believed, by score, joined within a budget: no labels, no
+        citations, no conflicts."""
+        sql = f"SELECT 1 FROM belief WHERE id=? AND {HELD}"
+        at = (valid_at, valid_at, revision, revision)
+        good = [
+            item
+            for item in candidates
+            if all(self.connection.execute(sql, (id, *at)).fetchone() for id in item["facts"])
+        ]
         good.sort(key=lambda item: (-item["score"], item["id"]))
         text = ""
         for item in good:
@@ -185,24 +170,70 @@ class HandSQLite:
                 text = longer
         return text
 
+    def close(self) -> None:
+        """Closes the connection."""
+        self.connection.close()
 
-class HandDuckDB:
-    """The belief table of `HandSQLite`, copied into DuckDB as typed columns."""
 
-    COLUMNS = ("claim", "subject", "predicate", "object", "valid_from", "valid_to")
+def _parts(rows: pa.Table) -> Iterator[Iterator[tuple[Any, ...]]]:
+    for batch in rows.to_batches(max_chunksize=50_000):
+        yield zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def __init__(self, rows: HandSQLite) -> None:
-        self.connection = duckdb.connect(":memory:")
-        fetched = rows.connection.execute("SELECT * FROM belief ORDER BY known_from").fetchall()
-        names = [*self.COLUMNS, "known_from", "known_to"]
-        belief = pa.table(dict(zip(names, map(list, zip(*fetched, strict=True)), strict=True)))
-        self.connection.register("incoming", belief)
-        self.connection.execute("CREATE TABLE belief AS SELECT * FROM incoming")
+
+# ------------------------------------------------------------ DuckDB
+
+
+DUCKDB_DESIGNS: Final = {
+    "texts, by knowledge": ((), "known_from"),
+    "enumerations, by knowledge": (("subject", "predicate", "object", "standing"), "known_from"),
+    "enumerations, by predicate": (
+        ("subject", "predicate", "object", "standing"),
+        "predicate, known_from",
+    ),
+}
+"""Which texts are enumerations, and how the rows are sorted."""
+
+
+class DuckDBRows:
+    """The outcome in DuckDB's memory, in one of `DUCKDB_DESIGNS`; answers come as Arrow."""
+
+    def __init__(self, rows: pa.Table, design: str) -> None:
+        self.design = design
+        enumerations, order = DUCKDB_DESIGNS[design]
+        self.connection = duckdb.connect(
+            ":memory:",
+            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False},
+        )
+        execute = self.connection.execute
+        self.connection.register("incoming", rows)
+        columns = []
+        for name in rows.column_names:
+            if name in enumerations:
+                execute(f"CREATE TYPE {name}_text AS ENUM (SELECT DISTINCT {name} FROM incoming)")
+                columns.append(f"{name}::{name}_text AS {name}")
+            else:
+                columns.append(name)
+        picked = ", ".join(columns)
+        execute(f"CREATE TABLE belief AS SELECT {picked} FROM incoming ORDER BY {order}")
         self.connection.unregister("incoming")
 
-    def slice(self, valid_at: int, known_at: int) -> pa.Table:
-        """What is believed at one pair of coordinates."""
-        return self.connection.sql(
-            f"SELECT {', '.join(self.COLUMNS)} FROM belief WHERE valid_from<={valid_at} AND"
-            f" valid_to>{valid_at} AND known_from<={known_at} AND known_to>{known_at}"
-        ).to_arrow_table()
+    def slice(self, valid_at: int, revision: int, predicate: str | None = None) -> pa.Table:
+        """What is believed at one pair of coordinates: the columns of `ANSWER`."""
+        where = (
+            f"held_from<={valid_at} AND held_to>{valid_at} AND known_from<={revision} AND"
+            f" known_to>{revision}"
+        )
+        if predicate is not None:
+            where = f"predicate='{predicate}' AND {where}"
+        sql = f"SELECT {', '.join(ANSWER)} FROM belief WHERE {where}"
+        return self.connection.sql(sql).to_arrow_table()
+
+    def values(self, subject: str, predicate: str, valid_at: int, revision: int) -> list[str]:
+        """The distinct objects believed at one point, as JSON text."""
+        sql = f"SELECT DISTINCT object FROM belief WHERE subject=? AND predicate=? AND {HELD}"
+        at = (subject, predicate, valid_at, valid_at, revision, revision)
+        return [row[0] for row in self.connection.execute(sql, at).fetchall()]
+
+    def close(self) -> None:
+        """Closes the database."""
+        self.connection.close()

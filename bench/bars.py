@@ -1,0 +1,203 @@
+"""What is promised of each measure, and whether a run kept it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from doxa.bench.measuring import Finding, growth
+
+__all__ = ["BARS", "REASONS", "Bar", "Loss", "Verdict", "losses", "verdicts"]
+
+FLAT: Final = 1.3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was promised, what was found, and at which size."""
+
+    bar: Bar
+    size: int
+    found: float
+    least: float | None
+    """The same of the least figures, where the bar is about a series."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the bar was kept, by the medians."""
+        return self.found <= self.bar.limit if self.bar.at_most else self.found >= self.bar.limit
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One promise: what is taken from a run's findings, and its limit.
+
+    ``found`` gives the size, the figure and that of the least figures; ``None`` where the run did
+    not measure it. ``unit`` is what the figure and the limit are shown in.
+    """
+
+    number: int
+    title: str
+    found: Callable[[list[Finding]], tuple[int, float, float | None] | None]
+    limit: float
+    unit: str = "x"
+    at_most: bool = True
+
+
+def _last(findings: list[Finding], measure: str) -> Finding | None:
+    """The measure's finding at the largest size."""
+    return max((f for f in findings if f.measure == measure), key=lambda f: f.size, default=None)
+
+
+def _ratio(
+    number: int, title: str, measure: str, theirs: str, limit: float, ours: str = "doxa"
+) -> Bar:
+    def found(findings: list[Finding]) -> tuple[int, float, float | None] | None:
+        finding = _last(findings, measure)
+        if finding is None:
+            return None
+        return finding.size, finding.ratio(ours, theirs), finding.ratio(ours, theirs, least=True)
+
+    return Bar(number, title, found, limit)
+
+
+def _taking(
+    number: int,
+    title: str,
+    measure: str,
+    limit: float,
+    unit: str,
+    ours: str = "doxa",
+    part: float = 0,
+) -> Bar:
+    """At most so many of a unit of time, or of MB; the median or, with ``part``, that share."""
+    scale = {"µs": 1e6, "ms": 1e3, "MB": 1e-6}[unit]
+
+    def found(findings: list[Finding]) -> tuple[int, float, float | None] | None:
+        finding = _last(findings, measure)
+        if finding is None:
+            return None
+        series = finding.series[ours]
+        figure = series.share(part) if part else series.median
+        return finding.size, figure * scale, series.least * scale
+
+    return Bar(number, title, found, limit, unit)
+
+
+def _flat(number: int, title: str, measure: str, limit: float = FLAT, ours: str = "doxa") -> Bar:
+    def found(findings: list[Finding]) -> tuple[int, float, float | None] | None:
+        grown = growth(findings, measure, ours)
+        finding = _last(findings, measure)
+        return None if grown is None or finding is None else (finding.size, grown, None)
+
+    return Bar(number, title, found, limit)
+
+
+def _fact(
+    number: int,
+    title: str,
+    measure: str,
+    fact: str,
+    limit: float,
+    unit: str = "",
+    at_most: bool = True,
+) -> Bar:
+    def found(findings: list[Finding]) -> tuple[int, float, float | None] | None:
+        finding = _last(findings, measure)
+        return None if finding is None else (finding.size, float(finding.facts[fact]), None)
+
+    return Bar(number, title, found, limit, unit, at_most)
+
+
+READY, ALONE, VIEW = "doxa: ready events", "doxa: recorder alone", "doxa: with its view"
+BARS: Final = (
+    _ratio(1, "one durable commit ÷ a bare SQLite insert", "append_one", "raw SQLite", 1.5),
+    _ratio(2, "10,000 ready events ÷ SQLite's executemany", "append_batch", "raw SQLite", 2, READY),
+    _fact(2, "ready events", "append_batch", f"{READY}, events/s", 80_000, "events/s", False),
+    _ratio(2, "10,000 by the recorder ÷ executemany", "append_batch", "raw SQLite", 2, ALONE),
+    _fact(2, "recorder alone", "append_batch", f"{ALONE}, events/s", 80_000, "events/s", False),
+    _ratio(3, "point ÷ SQLite", "point", "SQLite", 1),
+    _ratio(3, "point with its view ÷ SQLite", "point", "SQLite", 1, VIEW),
+    _taking(3, "point", "point", 15, "µs"),
+    _taking(3, "point with its view", "point", 15, "µs", VIEW),
+    _flat(3, "point, largest ÷ smallest size", "point"),
+    _flat(3, "point with its view, largest ÷ smallest size", "point", ours=VIEW),
+    _ratio(4, "large slice ÷ DuckDB", "slice_large", "DuckDB", 0.6),
+    _ratio(5, "early slice ÷ DuckDB", "slice_early", "DuckDB", 0.3),
+    _ratio(5, "slice of a rare predicate ÷ DuckDB", "slice_rare", "DuckDB", 0.3),
+    _taking(6, "withdrawal that fells 10 and 3, no flush", "withdraw", 200, "µs"),
+    _flat(6, "withdrawal, largest ÷ smallest size", "withdraw"),
+    _taking(7, "the one stale summary found", "stale", 1, "ms"),
+    _fact(7, "false alarms", "stale", "false alarms", 0),
+    _taking(8, "assembly, p50", "assemble", 3, "ms"),
+    _taking(8, "assembly, p95", "assemble", 8, "ms", part=0.95),
+    _flat(8, "assembly, largest ÷ smallest size", "assemble"),
+    _taking(9, "open", "open", 100, "ms"),
+    _fact(9, "made anew from the log", "rebuild", "events/s", 150_000, "events/s", False),
+    _taking(10, "memory, a million claims with supports", "memory", 700, "MB"),
+    _fact(
+        11, "log and cache beyond the payload", "disk", "beyond the payload, B an event", 300, "B"
+    ),
+    *(
+        _fact(12, f"shape: {name}, an element at n ÷ at n/10", f"shape_{name}", "growth", 2, "x")
+        for name in ("versions", "source", "ring", "corrections", "portions", "cycles")
+    ),
+)
+"""In the order in which they are reported. Figures are medians, at the largest size of the run."""
+
+
+def verdicts(findings: list[Finding], bars: Iterable[Bar] = BARS) -> list[Verdict]:
+    """Each bar that the run can say something about."""
+    found = ((bar, bar.found(findings)) for bar in bars)
+    return [Verdict(bar, *taken) for bar, taken in found if taken is not None]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A contender that was faster, or smaller, than doxa; ``ratio`` is doxa's figure over its."""
+
+    measure: str
+    size: int
+    contender: str
+    ratio: float
+
+    @property
+    def reason(self) -> str:
+        """Why, in a sentence; empty where nobody has said it yet."""
+        name = self.contender.split(":")[0]
+        for known in (name, name.rpartition(" ")[0]):
+            if (self.measure, known) in REASONS:
+                return REASONS[self.measure, known]
+        return ""
+
+
+REASONS: Final[dict[tuple[str, str], str]] = {
+    ("append_one", "raw SQLite"): (
+        "The bare insert checks nothing, chains nothing and keeps nothing in memory."
+    ),
+    ("append_batch", "raw SQLite"): (
+        "The bare insert is given finished bytes; doxa makes them from mappings, checks every id "
+        "and target, chains them and settles what follows."
+    ),
+    ("assemble", "SQLite"): (
+        "By hand the texts are only joined: no labels, citations, conflicts, reasons or receipt."
+    ),
+    ("open", "SQLite"): "SQLite reads nothing before it is asked.",
+    ("disk", "SQLite"): "By hand only the outcome is kept, without its events.",
+    ("disk", "DuckDB"): "By hand only the outcome is kept, without its events, and compressed.",
+    ("peer_append", "tiramemsu"): "It does not flush.",
+    ("peer_append", "memvara"): "It does not flush.",
+}
+"""Why a contender wins, by measure and contender (without its version)."""
+
+
+def losses(findings: list[Finding]) -> list[Loss]:
+    """Every contender whose median is below doxa's, the worst first."""
+    lost = [
+        Loss(f.measure, f.size, theirs, f.ratio(ours, theirs))
+        for f in findings
+        for ours, theirs in f.contenders()
+        if ours == "doxa" and f.ratio(ours, theirs) > 1
+    ]
+    return sorted(lost, key=lambda loss: -loss.ratio)
