@@ -452,5 +452,6 @@ def _no_claim(graph: Graph, found: int, workspace: str, id: object) -> UnknownTa
         place = workspace_in_words(workspace)
         return UnknownTarget(f"{id!r} is no claim in {place}; give the id that claim returned")
     by = graph.k_by[found >> 3] if found & 7 == CORRECTION else NONE
-    instead = "the id that claim returned" if by == NONE else f"{graph.claim_id(by)!r}, which it put in"
+    put_in = "" if by == NONE else f"{graph.claim_id(by)!r}, which it put in"
+    instead = put_in or "the id that claim returned"
     return UnknownTarget(f"{id!r} is a {KINDS[found & 7]} and no claim; give {instead}")

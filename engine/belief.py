@@ -29,7 +29,7 @@ from doxa.engine.graph import (
     Graph,
     entity,
 )
-from doxa.engine.history import History, Piece
+from doxa.engine.history import DenseHistory, History, Piece
 from doxa.engine.origins import Origins
 from doxa.engine.rivals import RivalGroup
 from doxa.engine.rows import HYPOTHESIS, PLAIN, SHARED
@@ -132,7 +132,7 @@ class Belief:
     def __init__(self) -> None:
         self.graph = Graph()
         self.hypothesis, self.shared = HYPOTHESIS, SHARED
-        self.beliefs = History(self.graph.c_plain.__getitem__)
+        self.beliefs = DenseHistory(self.graph.c_plain.__getitem__)
         self.extents = History(lambda _: COUNTS)
         self.changed_at = array("i")  # commit positions, parallel to changed_claim
         self.changed_claim = array("i")
@@ -304,6 +304,10 @@ class Belief:
     def touched(self, claim: int) -> bool:
         """Whether anything but its own source has ever changed what a claim is worth."""
         return self.beliefs.has(claim)
+
+    def counts_everywhere(self, source: int) -> bool:
+        """Whether nothing was ever withdrawn of a source."""
+        return not any(self.extents.has(entity(SOURCE, row)) for row in self.with_shared(source))
 
     def with_shared(self, source: int) -> Iterable[int]:
         """A source, and the one of the same name in the shared workspace where there is one."""

@@ -86,8 +86,8 @@ class Judge:
     def summary(self, row: int) -> Item | LeftOut:
         """A registered summary as a candidate of its own."""
         graph = self.graph
-        workspace = graph.names.texts[graph.a_ws[row]]
-        candidate = Candidate(graph.artefact_id(row), artefact=Ref(workspace, graph.artefact_id(row)))
+        id = graph.artefact_id(row)
+        candidate = Candidate(id, artefact=Ref(graph.names.texts[graph.a_ws[row]], id))
         return self.candidate(candidate)
 
     def candidate(self, given: Candidate | Unread) -> Item | LeftOut:
@@ -132,7 +132,8 @@ class Judge:
             other = KINDS[found[0] & 7]
             raise _Missing(_UNKNOWN[kind], f"{id!r} is a {other}, not a {KINDS[kind]}")
         names = self.graph.names.texts
-        elsewhere = [names[ws] for ws in list(self.graph.revisions) if names[ws] not in self._places]
+        workspaces = [names[ws] for ws in list(self.graph.revisions)]
+        elsewhere = [name for name in workspaces if name not in self._places]
         if any(number & 7 == kind for number in self._rows(id, elsewhere, upto)):
             raise _Missing(Reason.WRONG_WORKSPACE, f"{id!r} is out of the view's sight")
         raise _Missing(_UNKNOWN[kind], f"{id!r} is not known at revision {self.view.k}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 
-from doxa.engine import codec
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
+from doxa.engine.bulk import Bulk
 from doxa.engine.errors import DamageError, DoxaError
 from doxa.engine.log import Row
 from doxa.engine.registry import Registry
@@ -22,6 +21,7 @@ class Fold:
     def __init__(self, payload: Callable[[int], ev.Event]) -> None:
         self.belief = Belief()
         self.registry = Registry(self.belief, payload)
+        self._bulk = Bulk(self.belief, self.registry.take, self.registry.watches_claims)
 
     @property
     def position(self) -> int:
@@ -32,17 +32,27 @@ class Fold:
         """Takes one commit in."""
         self.registry.take(apply(self.belief, first, recorded_at, events))
 
-    def follow(self, rows: Iterable[Row]) -> None:
-        """Takes stored rows in, commit by commit."""
-        for recorded_at, commit in groupby(rows, key=lambda row: row.recorded_at):
-            taken = list(commit)
-            decoded = [codec.decode(row.type, row.head, row.data) for row in taken]
-            try:
-                self.apply(taken[0].position, recorded_at, decoded)
-            except (DoxaError, MemoryError):
-                raise
-            except Exception as error:  # it was judged before it was written, so it has changed
-                raise DamageError(
-                    f"the commit at {taken[0].position} to {taken[-1].position} can't be taken in "
-                    f"({type(error).__name__}: {error}); run verify, and restore the last backup"
-                ) from error
+    def follow(self, pages: Iterable[Sequence[Row]]) -> None:
+        """Takes stored rows in, commit by commit; a commit may go on from one page to the next."""
+        rest: list[Row] = []
+        for page in pages:
+            rows = [*rest, *page]
+            last = len(rows) - 1
+            while last and rows[last - 1].recorded_at == rows[-1].recorded_at:
+                last -= 1
+            self._follow(rows[:last])
+            rest = rows[last:]
+        self._follow(rest)
+
+    def _follow(self, rows: Sequence[Row]) -> None:
+        try:
+            if rows:
+                self._bulk.follow(rows)
+        except (DoxaError, MemoryError):
+            raise
+        except Exception as error:  # it was judged before it was written, so it has changed
+            at = self.position + 1
+            raise DamageError(
+                f"the commit that begins at {at} can't be taken in ({type(error).__name__}: "
+                f"{error}); run verify, and restore the last backup"
+            ) from error

@@ -55,13 +55,22 @@ class Graph(Rows):
             number = self.add_row(position, recorded_at, ws, event)
             self.ids.add(ws, event.id, number)
             numbers.append(number)
-        self.bound = []
-        for event, number in zip(events, numbers, strict=True):
-            self._link(event, number >> 3)
+        self.link([(event, number >> 3) for event, number in zip(events, numbers, strict=True)])
         self.close_commit(
             first + len(events) - 1, recorded_at, {self.workspace_of(number) for number in numbers}
         )
         return numbers
+
+    @property
+    def has_dangling(self) -> bool:
+        """Whether a correction names a claim that is still to come."""
+        return bool(self._dangling)
+
+    def link(self, added: Iterable[tuple[ev.Event, int]]) -> None:
+        """Adds the edges of the events of one commit, whose rows are there."""
+        self.bound = []
+        for event, row in added:
+            self._link(event, row)
 
     def close_commit(self, last: int, recorded_at: int, workspaces: Iterable[int]) -> None:
         """Notes the end of a commit."""
@@ -84,15 +93,13 @@ class Graph(Rows):
     def _link(self, event: ev.Event, row: int) -> None:
         if isinstance(event, ev.Claim):
             if event.because:
-                self._rest(self.c_carried[row], self._rows(event, event.because))
+                self.rest(self.c_carried[row], self._rows(event, event.because))
             for dangling in self._dangling.pop((self.c_ws[row], event.id), ()):
                 self._bind(dangling, row)
         elif isinstance(event, ev.Support):
-            claim = self._find(event, event.claim) >> 3
-            self.s_claim[row] = claim
-            self.extra_supports.add(claim, row)
+            self.support_of(row, self._find(event, event.claim) >> 3)
             if event.because:
-                self._rest(row, self._rows(event, event.because))
+                self.rest(row, self._rows(event, event.because))
         elif isinstance(event, ev.Correction):
             self._link_target(event, row)
             by = NONE if event.by is None else self._find(event, event.by) >> 3
@@ -115,6 +122,11 @@ class Graph(Rows):
             self.a_citations.append(self._rows(event, event.citations))
         elif isinstance(event, ev.Policy):
             self._link_policy(event, row)
+
+    def support_of(self, row: int, claim: int) -> None:
+        """Says which claim a support is of."""
+        self.s_claim[row] = claim
+        self.extra_supports.add(claim, row)
 
     def _link_target(self, event: ev.Correction, row: int) -> None:
         if event.resolves is not None:
@@ -153,7 +165,8 @@ class Graph(Rows):
         self.corrections_of.add(claim, row)
         self.bound.append(row)
 
-    def _rest(self, support: int, premises: tuple[int, ...]) -> None:
+    def rest(self, support: int, premises: Sequence[int]) -> None:
+        """Says which claims a support rests on."""
         for premise in premises:
             self.s_because.add(support, premise)
             self.dependents.add(premise, support)

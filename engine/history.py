@@ -18,10 +18,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from doxa.engine.tables import NONE, Lists
+from doxa.engine.tables import NONE, Lists, Numbers
 from doxa.engine.times import EMPTY, NEG, POS, Intervals
 
-__all__ = ["OPEN", "History", "Piece"]
+__all__ = ["OPEN", "DenseHistory", "History", "Piece"]
 
 OPEN: Final = 2**31 - 1  # ``until`` of a row that nothing has replaced
 SEVERAL: Final = -2  # in place of a leaf: the owner has more than one
@@ -91,8 +91,7 @@ class History:
         self.until, self.before, self.jump = array("i"), array("i"), array("i")
         self.depth = array("i")
         self.known = array("i")  # the last column to grow: who finds a row there finds all of it
-        self.leaf = array("i")  # by owner: its one leaf, SEVERAL, or NONE
-        self.since = array("i")  # by owner: the position of its first row, or OPEN
+        self._leaf = Numbers()  # owner → its one leaf, or SEVERAL
         self.leaves = Lists()  # of owners with several, in order of valid time
         self._drafts: dict[int, _Draft] = {}  # by leaf; by -2 - owner where it has no rows
         self._drafted: dict[int, list[int]] = {}  # owner → its drafts
@@ -100,23 +99,27 @@ class History:
     def __len__(self) -> int:
         return len(self.known)
 
+    def leaf(self, owner: int) -> int:
+        """The one leaf of an owner; SEVERAL, or NONE where it has no rows."""
+        return self._leaf.get(owner)
+
+    def _set_leaf(self, owner: int, leaf: int) -> None:
+        self._leaf[owner] = leaf
+
     # -- asking, at a position k
 
     def has(self, owner: int) -> bool:
         """Whether an owner has rows."""
-        return owner < len(self.leaf) and self.leaf[owner] != NONE
+        return self.leaf(owner) != NONE
 
     def at(self, owner: int, v: int, k: int) -> int:
         """The code of an owner at (v, k). O(log n)."""
-        if owner >= len(self.leaf) or self.since[owner] > k:
-            return self.default(owner)
-        row = self.leaf[owner]
+        row = self.leaf(owner)
         if row == SEVERAL:
             row = self._among(owner, v)
-        known = self.known
-        if known[row] > k:
+        if row != NONE and self.known[row] > k:
             row = self._earlier(row, k)
-        return self.code[row]
+        return self.default(owner) if row == NONE else self.code[row]
 
     def _among(self, owner: int, v: int) -> int:
         """The leaf of an owner that holds an instant."""
@@ -139,11 +142,10 @@ class History:
 
     def rows_at(self, owner: int, k: int) -> list[int]:
         """The rows of an owner that were known at ``k``, in order of valid time."""
-        if owner >= len(self.leaf) or self.since[owner] > k:
-            return []
-        leaf = self.leaf[owner]
+        leaf = self.leaf(owner)
         leaves = list(self.leaves.get(owner)) if leaf == SEVERAL else [leaf]
-        return list(dict.fromkeys(self._earlier(row, k) for row in leaves))
+        found = dict.fromkeys(self._earlier(row, k) for row in leaves)
+        return [] if NONE in found else list(found)
 
     def where(self, owner: int, bits: int, k: int) -> Intervals:
         """Where any of the bits is set for an owner, as known at ``k``. O(its rows then)."""
@@ -154,7 +156,7 @@ class History:
 
     def positions(self, owner: int) -> list[int]:
         """The commits that changed an owner, ascending. O(its rows)."""
-        leaf = self.leaf[owner] if owner < len(self.leaf) else NONE
+        leaf = self.leaf(owner)
         stack = list(self.leaves.get(owner)) if leaf == SEVERAL else [leaf]
         seen: set[int] = {NONE}
         while stack:
@@ -168,7 +170,7 @@ class History:
 
     def _keys(self, owner: int, low: int, high: int) -> Sequence[int]:
         """The drafts, made or not, of the leaves that meet low to high."""
-        leaf = self.leaf[owner] if owner < len(self.leaf) else NONE
+        leaf = self.leaf(owner)
         if leaf == SEVERAL:
             leaves = self.leaves.get(owner)
             first = bisect_right(leaves, low, key=self.low.__getitem__) - 1
@@ -205,7 +207,7 @@ class History:
     def now_where(self, owner: int, bits: int, where: Intervals) -> Intervals:
         """Where, of ``where``, any of the bits is set for an owner now."""
         if not self._drafted or owner not in self._drafted:
-            leaf = self.leaf[owner] if owner < len(self.leaf) else NONE
+            leaf = self.leaf(owner)
             if leaf != SEVERAL:
                 code = self.default(owner) if leaf == NONE else self.code[leaf]
                 return where if code & bits else EMPTY
@@ -227,6 +229,10 @@ class History:
             low, high = where[i], where[i + 1]
             for key in tuple(self._keys(owner, low, high)):
                 self._draft(owner, key).paint(low, high, on, off, own)
+
+    def is_drafted(self, owner: int) -> bool:
+        """Whether an owner was painted."""
+        return owner in self._drafted
 
     def drafted(self) -> list[int]:
         """The owners that were painted."""
@@ -290,14 +296,10 @@ class History:
         return row
 
     def _replace(self, owner: int, replaced: dict[int, list[int]], k: int) -> None:
-        while len(self.leaf) <= owner:
-            self.since.append(OPEN)
-            self.leaf.append(NONE)
         for key in replaced:
             if key >= 0:
                 self.until[key] = k
-        leaf = self.leaf[owner]
-        if leaf == SEVERAL:
+        if self.leaf(owner) == SEVERAL:
             leaves = self.leaves.own(owner)
             if len(replaced) > _FEW:
                 leaves[:] = [row for old in leaves for row in replaced.get(old, (old,))]
@@ -309,9 +311,38 @@ class History:
         (rows,) = replaced.values()
         if len(rows) > 1:
             self.leaves.put(owner, rows)
-        self.leaf[owner] = rows[0] if len(rows) == 1 else SEVERAL
-        if leaf == NONE:
-            self.since[owner] = k
+        self._set_leaf(owner, rows[0] if len(rows) == 1 else SEVERAL)
+
+
+class DenseHistory(History):
+    """The same for owners that are numbered from 0 on, many of which have rows."""
+
+    def __init__(self, default: Callable[[int], int]) -> None:
+        super().__init__(default)
+        self.leaf_of = array("i")  # by owner: its one leaf, SEVERAL, or NONE
+        self.since = array("i")  # by owner: the position of its first row, or OPEN
+
+    def leaf(self, owner: int) -> int:
+        return self.leaf_of[owner] if owner < len(self.leaf_of) else NONE
+
+    def _set_leaf(self, owner: int, leaf: int) -> None:
+        if len(self.leaf_of) <= owner:
+            missing = owner + 1 - len(self.leaf_of)
+            self.since.extend(array("i", [OPEN]) * missing)
+            self.leaf_of.extend(array("i", [NONE]) * missing)
+        self.leaf_of[owner] = leaf
+        if self.since[owner] == OPEN:
+            self.since[owner] = self.known[-1]
+
+    def at(self, owner: int, v: int, k: int) -> int:
+        if owner >= len(self.leaf_of) or self.since[owner] > k:
+            return self.default(owner)
+        row = self.leaf_of[owner]
+        if row == SEVERAL:
+            row = self._among(owner, v)
+        if self.known[row] > k:
+            row = self._earlier(row, k)
+        return self.code[row]
 
 
 def _joined(pairs: Sequence[tuple[int, int]]) -> Intervals:

@@ -161,6 +161,10 @@ class Registry:
 
     # ------------------------------------------------------------ keeping the index
 
+    def watches_claims(self) -> bool:
+        """Whether every new claim matters: to a snapshot, of its subject or its workspace."""
+        return bool(self._by_subject) or bool(self._by_workspace)
+
     def take(self, changes: Changes) -> None:
         """Notes which artefacts one commit reaches, and registers its new ones."""
         reached: dict[int, int] = {}

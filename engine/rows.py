@@ -22,6 +22,7 @@ __all__ = [
     "ARTEFACT",
     "CLAIM",
     "CORRECTION",
+    "FACT",
     "HYPOTHESIS",
     "KINDS",
     "NAMED",
@@ -39,7 +40,7 @@ __all__ = [
 
 CLAIM, SUPPORT, CORRECTION, WITHDRAWAL, SOURCE, ARTEFACT, POLICY = range(7)
 KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artefact", "policy")
-HYPOTHESIS, SHARED = 0, 1  # the codes of "hypothesis" and "", the first names of all
+HYPOTHESIS, SHARED, FACT = range(3)  # the codes of the first names of all
 PLAIN: Final = 4  # a claim that its own source alone carries
 UNBOUND, WHOLE, NAMED = range(3)  # how an artefact is bound: to no snapshot, a workspace, subjects
 
@@ -62,8 +63,8 @@ class Rows:
 
     def __init__(self) -> None:
         self.names = Names()
-        assert self.names.code("hypothesis") == HYPOTHESIS
-        assert self.names.code("") == SHARED
+        for name in ("hypothesis", "", "fact"):
+            self.names.code(name)
         self.ids = Ids()
         self.position = 0
         self.recorded_at = times.NEG
@@ -291,10 +292,8 @@ class Rows:
         if isinstance(event, ev.Claim):
             return entity(CLAIM, self._add_claim(position, ws, event))
         if isinstance(event, ev.Support):
-            row = self._add_support(position, ws, event.source)
-            self.s_from.append(event.valid_from)
-            self.s_to.append(event.valid_to)
-            self.s_refutes.append(event.stance == "refutes")
+            refutes, (start, end) = event.stance == "refutes", event.valid
+            row = self._add_support(position, ws, NONE, event.source, start, end, refutes)
             return entity(SUPPORT, row)
         if isinstance(event, ev.Correction):
             row = len(self.k_pos)
@@ -343,55 +342,126 @@ class Rows:
 
     def _add_claim(self, position: int, ws: int, event: ev.Claim) -> int:
         row, code = len(self.c_pos), self.names.code
-        subject, predicate = code(event.subject), code(event.predicate)
+        support = NONE
+        if event.source is not None or event.because:
+            support = self._add_support(
+                position, ws, row, event.source, times.NEG, times.POS, False
+            )
+        return self.put_claim(
+            position,
+            ws,
+            code(event.subject),
+            code(event.predicate),
+            code(event.perspective),
+            code(event.kind),
+            event.valid_from,
+            event.valid_to,
+            event.object,
+            support,
+        )
+
+    def _add_support(
+        self,
+        position: int,
+        ws: int,
+        claim: int,
+        named: ev.SourceRef | None,
+        start: int,
+        end: int,
+        refutes: bool,
+    ) -> int:
+        source = origin = digest = NONE
+        observed = times.NEG
+        if named is not None:
+            code = self.names.code
+            source = self.source(ws, named.id)
+            origin = code(named.id if named.origin is None else named.origin)
+            digest = NONE if named.digest is None else code(named.digest)
+            observed = times.NEG if named.observed_at is None else named.observed_at
+        return self.put_support(
+            position, claim, source, origin, digest, observed, start, end, refutes
+        )
+
+    def put_claim(
+        self,
+        position: int,
+        ws: int,
+        subject: int,
+        predicate: int,
+        perspective: int,
+        kind: int,
+        start: int,
+        end: int,
+        object: object,
+        carried: int,
+    ) -> int:
+        """Adds the row of a claim, in codes; ``carried`` is its own support's."""
+        row = len(self.c_pos)
         self.c_ws.append(ws)
         self.c_subject.append(subject)
         self.c_predicate.append(predicate)
-        self.c_perspective.append(code(event.perspective))
-        kind = code(event.kind)
+        self.c_perspective.append(perspective)
         self.c_kind.append(kind)
-        self.c_plain.append(PLAIN if event.source is not None and kind != HYPOTHESIS else 0)
-        self.c_from.append(event.valid_from)
-        self.c_to.append(event.valid_to)
-        self.c_object.append(event.object)
-        key = subject << 32 | predicate
-        first = self._first_subject
-        while len(first) <= subject:
-            first.append(NONE)
-        self.c_next_key.append(self._first_key.get(key))
-        self.c_next_subject.append(first[subject])
-        if event.source is not None or event.because:
-            support = self._add_support(position, ws, event.source)
-            self.s_from.append(times.NEG)
-            self.s_to.append(times.POS)
-            self.s_refutes.append(0)
-            self.s_claim[support] = row
-            self.c_carried.append(support)
-        else:
-            self.c_carried.append(NONE)
+        self.c_from.append(start)
+        self.c_to.append(end)
+        self.c_object.append(object)
+        self.c_carried.append(carried)
+        sourced = carried != NONE and self.s_source[carried] != NONE
+        self.c_plain.append(PLAIN if sourced and kind != HYPOTHESIS else 0)
+        self.chain_claims(row, (subject,), (predicate,))
         self.c_pos.append(position)
-        self._first_key[key] = row
-        first[subject] = row
         return row
 
-    def _add_support(self, position: int, ws: int, named: ev.SourceRef | None) -> int:
-        row, code = len(self.s_pos), self.names.code
-        self.s_pos.append(position)
-        self.s_claim.append(NONE)
-        if named is None:
-            self.s_source.append(NONE)
-            self.s_origin.append(NONE)
-            self.s_digest.append(NONE)
-            self.s_observed.append(times.NEG)
-            self.s_next_source.append(NONE)
-            return row
-        source = self.source(ws, named.id)
+    def chain_claims(self, row: int, subjects: Sequence[int], predicates: Sequence[int]) -> None:
+        """Puts new claims, which begin at ``row``, before the others about their subjects, and
+        about their subjects and predicates."""
+        first, by_key, live = self._first_subject, self._first_key, self._first_key.live
+        if len(first) < len(self.names):
+            first.extend(array("i", [NONE]) * (len(self.names) - len(first)))
+        next_key, next_subject = self.c_next_key.append, self.c_next_subject.append
+        for subject, predicate in zip(subjects, predicates, strict=True):
+            key = subject << 32 | predicate
+            before = live.get(key)
+            next_key(by_key.get(key) if before is None else before)
+            next_subject(first[subject])
+            live[key] = first[subject] = row
+            row += 1
+
+    def chain_supports(self, sources: Sequence[int]) -> None:
+        """Puts the next supports before the others from their sources."""
+        first, following, row = self.r_first_support, self.s_next_source.append, len(self.s_pos)
+        for source in sources:
+            if source == NONE:
+                following(NONE)
+            else:
+                following(first[source])
+                first[source] = row
+            row += 1
+
+    def put_support(
+        self,
+        position: int,
+        claim: int,
+        source: int,
+        origin: int,
+        digest: int,
+        observed: int,
+        start: int,
+        end: int,
+        refutes: bool,
+    ) -> int:
+        """Adds the row of a support, in codes."""
+        row = len(self.s_pos)
+        self.s_claim.append(claim)
         self.s_source.append(source)
-        self.s_origin.append(code(named.id if named.origin is None else named.origin))
-        self.s_digest.append(NONE if named.digest is None else code(named.digest))
-        self.s_observed.append(times.NEG if named.observed_at is None else named.observed_at)
-        self.s_next_source.append(self.r_first_support[source])
-        self.r_first_support[source] = row
+        self.s_origin.append(origin)
+        self.s_digest.append(digest)
+        self.s_observed.append(observed)
+        self.s_from.append(start)
+        self.s_to.append(end)
+        self.s_refutes.append(refutes)
+        self.chain_supports((source,))
+        self.s_pos.append(position)
         return row
 
     def source(self, ws: int, name: str) -> int:

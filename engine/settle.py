@@ -8,7 +8,7 @@ change carries the position of the event that caused it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from doxa.engine import events as ev
@@ -16,6 +16,7 @@ from doxa.engine.belief import (
     CONTESTED,
     CORROBORATED,
     COUNTS,
+    FEW,
     HOLDS,
     SUPERSEDED,
     WITHDRAWN,
@@ -46,12 +47,13 @@ def apply(belief: Belief, first: int, recorded_at: int, events: Sequence[ev.Even
     """Takes one judged commit into the belief; says what it changed."""
     earlier = belief.graph.position
     numbers = belief.graph.add(first, recorded_at, events)
-    return settle(belief, earlier, first, numbers)
+    return settle(belief, earlier, enumerate(numbers, first))
 
 
-def settle(belief: Belief, earlier: int, first: int, numbers: Sequence[int]) -> Changes:
-    """Settles the entities of one commit, in the graph already, which begin at ``first``."""
-    return _Settlement(belief, earlier).settle(first, numbers)
+def settle(belief: Belief, earlier: int, added: Iterable[tuple[int, int]]) -> Changes:
+    """Settles one commit, in the graph already: the position and entity of each of its events.
+    Claims that nothing but a source which counts everywhere bears on may be left out."""
+    return _Settlement(belief, earlier).settle(added)
 
 
 class _Settlement:
@@ -74,9 +76,9 @@ class _Settlement:
         self.sourced: dict[int, Intervals] = {}  # claim → where its source supports changed
         self.contradicting: dict[int, RivalGroup] = {}  # policy → its claims, held as they are now
 
-    def settle(self, first: int, numbers: Sequence[int]) -> Changes:
-        """Settles the new entities, which begin at position ``first``."""
-        for position, number in enumerate(numbers, first):
+    def settle(self, added: Iterable[tuple[int, int]]) -> Changes:
+        """Settles the new entities, each with its position."""
+        for position, number in added:
             self._begin(number, position)
         for row in self.graph.bound:
             arrived = self.graph.c_pos[self.graph.k_target[row]]
@@ -133,6 +135,8 @@ class _Settlement:
         graph = self.graph
         number, claim = entity(SUPPORT, row), graph.s_claim[row]
         self.changes.supports[row] = position
+        if self._agrees(claim, row, position):
+            return
         source, where = graph.s_source[row], graph.base(number)
         plain = row == graph.c_carried[claim] and bool(graph.c_plain[claim])
         if source != NONE:
@@ -149,6 +153,35 @@ class _Settlement:
             self._grow(claim, where, position)
             if source != NONE and len(graph.extra_supports.get(claim)):
                 self._source(claim, where, position)
+
+    def _agrees(self, claim: int, row: int, position: int) -> bool:
+        """Settles the common case: a further source for all of a claim that its own source alone
+        carries, or that is corroborated throughout. Whether it was that."""
+        graph, beliefs = self.graph, self.belief.beliefs
+        source, carried = graph.s_source[row], graph.c_carried[claim]
+        if (
+            source == NONE
+            or carried in (NONE, row)
+            or graph.s_refutes[row]
+            or not graph.c_plain[claim]
+            or graph.s_digest[row] != NONE
+            or graph.s_from[row] > graph.c_from[claim]
+            or graph.s_to[row] < graph.c_to[claim]
+            or beliefs.is_drafted(claim)
+            or not self.belief.counts_everywhere(source)
+        ):
+            return False
+        leaf = beliefs.leaf(claim)
+        extras = graph.extra_supports.get(claim)
+        if leaf >= 0:
+            return beliefs.code[leaf] == HOLDS | CORROBORATED and len(extras) <= FEW
+        if leaf != NONE or len(extras) != 1 or graph.s_digest[carried] != NONE:
+            return False
+        if graph.s_origin[carried] != graph.s_origin[row]:
+            own = self.belief.own(claim)
+            self.claims.setdefault(claim, position)
+            beliefs.paint(claim, own, CORROBORATED, 0, own)
+        return True
 
     def _source(self, claim: int, where: Intervals, cause: int) -> None:
         self.claims.setdefault(claim, cause)

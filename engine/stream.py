@@ -129,9 +129,8 @@ class Stream:
         self._state = fold, fold.position
         return fold
 
-    def _tail(self, after: int) -> Iterable[Row]:
-        for page in self.store.read_rows(after):
-            yield from page
+    def _tail(self, after: int) -> Iterable[Sequence[Row]]:
+        return self.store.read_rows(after)
 
     # -- appending
 
@@ -188,7 +187,7 @@ class Stream:
         rows = transaction.rows(fold.position)
         if rows:
             self._touched = True
-            fold.follow(rows)
+            fold.follow([rows])
             self._state = fold, fold.position
 
     def _one(self, fold: Fold, transaction: Transaction, request: Request) -> Committed | Exception:

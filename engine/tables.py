@@ -235,6 +235,11 @@ class Names:
     def __len__(self) -> int:
         return len(self.texts)
 
+    @property
+    def live(self) -> dict[str, int]:
+        """The codes that are at hand; others may be sealed."""
+        return self._codes
+
     def code(self, text: str) -> int:
         """The number of a text, given out where it is new."""
         found = self._codes.get(text)
@@ -399,6 +404,17 @@ class Ids:
         known[id] = number
         self.number.append(number)
 
+    def extend(self, workspaces: Sequence[int], ids: Sequence[str], numbers: Sequence[int]) -> None:
+        """The ids of the next positions."""
+        self.texts.live.extend(ids)
+        self.workspace.extend(workspaces)
+        if len(set(workspaces)) == 1:
+            self.live.setdefault(workspaces[0], {}).update(zip(ids, numbers, strict=True))
+        else:
+            for workspace, id, number in zip(workspaces, ids, numbers, strict=True):
+                self.live.setdefault(workspace, {})[id] = number
+        self.number.extend(numbers)
+
     def find(self, workspace: int, id: str) -> int:
         """The entity of an id in a workspace, or NONE."""
         known = self.live.get(workspace)
@@ -419,7 +435,7 @@ class Ids:
         heads, hashes, bucket = index.heads, index.hashes, hash >> index.shift
         for i in range(heads[bucket], heads[bucket + 1]):
             if hashes[i] == hash:
-                place = index.numbers[i]
+                place: int = index.numbers[i]
                 if (
                     self.workspace[place] == workspace
                     and blob[ends[place] : ends[place + 1]] == sought

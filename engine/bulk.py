@@ -1,0 +1,306 @@
+"""Folding many stored events at once: claims and supports go into the columns side by side.
+
+What is stored is read a column at a time, with no object made for an event. A claim is *plain*
+where nothing but its own source bears on it: it rests on no premise, its source counts everywhere,
+its predicate is not single-valued. It changes no other claim, so nothing is settled for it; commits
+of plain claims alone go in together. Events of other kinds, and what can't be read this way, are
+decoded and added one by one. What comes of it is what `graph.add` and `settle` make of the same
+events, which the tests compare.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from doxa.engine import codec, times
+from doxa.engine import events as ev
+from doxa.engine.belief import Belief, Changes
+from doxa.engine.graph import CLAIM, NONE, SUPPORT
+from doxa.engine.log import Row
+from doxa.engine.rows import FACT, HYPOTHESIS, PLAIN, SHARED
+from doxa.engine.settle import settle
+
+__all__ = ["Bulk"]
+
+Fields = dict[str, Any]
+
+_READ: Final = {
+    "claim": {"v", "id", "workspace", "kind", "valid_from", "valid_to", "source", "because"},
+    "support": {
+        "v", "id", "workspace", "claim", "valid_from", "valid_to", "source", "because", "stance",
+    },
+}  # fmt: skip
+_NOTHING: Final[Fields] = {}
+
+
+class Bulk:
+    """Takes stored rows into one belief, commit by commit."""
+
+    def __init__(
+        self, belief: Belief, taken: Callable[[Changes], None], watched: Callable[[], bool]
+    ) -> None:
+        """``taken`` sees what each commit changed; of plain claims too while ``watched``."""
+        self.belief, self.graph = belief, belief.graph
+        self.taken, self.watched = taken, watched
+        self._counting: dict[tuple[int, str], int] = {}  # sources that count everywhere
+
+    def follow(self, rows: Sequence[Row]) -> None:
+        """Takes in whole commits, in order."""
+        assert rows[0].position == self.graph.position + 1, (rows[0], self.graph.position)
+        assert rows[0].recorded_at > self.graph.recorded_at, (rows[0], self.graph.recorded_at)
+        self._counting.clear()
+        heads, contents = _read(rows)
+        ends = [
+            i
+            for i in range(1, len(rows) + 1)
+            if i == len(rows) or rows[i].recorded_at != rows[i - 1].recorded_at
+        ]
+        first = 0
+        quiet: list[int] = []  # ends of commits of plain claims alone that are still to be added
+        for end in ends:
+            start = quiet[-1] if quiet else first
+            if self._quiet(heads[start:end], contents[start:end]):
+                quiet.append(end)
+                continue
+            if quiet:
+                self._add_quiet(rows, heads, contents, first, quiet)
+                first, quiet = quiet[-1], []
+            self._commit(rows[first:end], heads[first:end], contents[first:end])
+            first = end
+        if quiet:
+            self._add_quiet(rows, heads, contents, first, quiet)
+
+    def _quiet(self, heads: Sequence[Fields | None], contents: Sequence[Fields]) -> bool:
+        """Whether a commit holds plain claims alone."""
+        if self.graph.has_dangling or self.watched():
+            return False
+        return all(
+            head is not None and "claim" not in head and self._plain(head, content)
+            for head, content in zip(heads, contents, strict=True)
+        )
+
+    def _plain(self, head: Fields, content: Fields) -> bool:
+        if "because" in head or self._single_valued(content["predicate"]):
+            return False
+        return "source" not in head or self._counts(head.get("workspace", ""), head["source"])
+
+    def _single_valued(self, predicate: str) -> bool:
+        declared = self.graph.single_valued
+        return bool(declared) and self.graph.names.find(predicate) in declared
+
+    def _counts(self, workspace: str, name: str) -> bool:
+        """Whether a source counts everywhere; its row is made where it is new."""
+        ws = self.graph.names.code(workspace)
+        if (ws, name) in self._counting:
+            return True
+        source = self.graph.source(ws, name)
+        if not self.belief.counts_everywhere(source):
+            return False
+        self._counting[ws, name] = source
+        return True
+
+    def _add_quiet(
+        self,
+        rows: Sequence[Row],
+        heads: Sequence[Fields | None],
+        contents: Sequence[Fields],
+        first: int,
+        ends: Sequence[int],
+    ) -> None:
+        last = ends[-1]
+        added = [head for head in heads[first:last] if head is not None]
+        workspaces, numbers = self._add(
+            added, contents[first:last], [row.position for row in rows[first:last]]
+        )
+        self.graph.ids.extend(workspaces, [head["id"] for head in added], numbers)
+        start = 0
+        for end in ends:
+            row = rows[end - 1]
+            seen = set(workspaces[start : end - first])
+            self.graph.close_commit(row.position, row.recorded_at, seen)
+            start = end - first
+
+    def _commit(
+        self, rows: Sequence[Row], heads: Sequence[Fields | None], contents: Sequence[Fields]
+    ) -> None:
+        graph = self.graph
+        earlier, recorded_at = graph.position, rows[-1].recorded_at
+        places = [i for i, head in enumerate(heads) if head is not None]
+        if graph.has_dangling:  # a claim may be what a correction has been waiting for
+            places = [i for i in places if "claim" in (heads[i] or _NOTHING)]
+        together = set(places)
+        found = [head for i in places if (head := heads[i]) is not None]
+        workspaces, numbers = self._add(
+            found, [contents[i] for i in places], [rows[i].position for i in places]
+        )
+        ids = [head["id"] for head in found]
+        decoded: list[tuple[ev.Event, int]] = []
+        if len(places) < len(rows):
+            by_place = dict(zip(places, zip(workspaces, ids, numbers, strict=True), strict=True))
+            for i, row in enumerate(rows):
+                if i not in together:
+                    event = codec.decode(row.type, row.head, row.data)
+                    ws = graph.names.code(event.workspace)
+                    number = graph.add_row(row.position, recorded_at, ws, event)
+                    by_place[i] = ws, event.id, number
+                    decoded.append((event, number >> 3))
+            every = [by_place[i] for i in range(len(rows))]
+            workspaces, ids, numbers = map(list, zip(*every, strict=True))
+        graph.ids.extend(workspaces, ids, numbers)
+        others: list[tuple[int, int]] = []  # positions and entities, to be settled
+        watched = self.watched()
+        for i, number in enumerate(numbers):
+            head = heads[i]
+            if head is not None and i in together:
+                plain = number & 7 == CLAIM and not watched and self._plain(head, contents[i])
+                if plain:
+                    continue
+                self._link(head, number, workspaces[i])
+            others.append((earlier + 1 + i, number))
+        graph.link(decoded)
+        graph.close_commit(rows[-1].position, recorded_at, set(workspaces))
+        if others:
+            changes = settle(self.belief, earlier, others)
+            if changes.sources:
+                self._counting.clear()
+            self.taken(changes)
+
+    def _link(self, head: Fields, number: int, ws: int) -> None:
+        """Adds the edges of a claim or support, now that all of its commit have their rows."""
+        graph, row = self.graph, number >> 3
+        if number & 7 == CLAIM:
+            row = graph.c_carried[row]
+        else:
+            graph.support_of(row, self._find(ws, head["claim"]))
+        if "because" in head:
+            graph.rest(row, [self._find(ws, ref) for ref in head["because"]])
+
+    def _find(self, ws: int, ref: str | Fields) -> int:
+        graph = self.graph
+        if isinstance(ref, str):
+            found = graph.ids.find(ws, ref)
+        else:
+            found = graph.find(ref["workspace"], ref["id"])
+        assert found & 7 == CLAIM, f"{ref!r} is no claim, and was judged to be one"
+        return found >> 3
+
+    # -- columns
+
+    def _add(
+        self, heads: Sequence[Fields], contents: Sequence[Fields], positions: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Adds the rows of claims and supports, in order; their workspaces and entities."""
+        graph = self.graph
+        code = graph.names.code
+        workspaces = self._codes(heads, "workspace", SHARED)
+        first_claim, first_support = len(graph.c_pos), len(graph.s_pos)
+        evident = [i for i, head in enumerate(heads) if "source" in head or "because" in head]
+        support_at = dict(zip(evident, range(first_support, first_support + len(evident))))
+        claims = [i for i, head in enumerate(heads) if "claim" not in head]
+        every = len(claims) == len(heads)
+        of = heads if every else [heads[i] for i in claims]
+        said = contents if every else [contents[i] for i in claims]
+        kinds = self._codes(of, "kind", FACT)
+        subjects = [code(content["subject"]) for content in said]
+        predicates = [code(content["predicate"]) for content in said]
+        carried = [support_at.get(i, NONE) for i in claims]
+        graph.c_ws.extend(workspaces if every else [workspaces[i] for i in claims])
+        graph.c_subject.extend(subjects)
+        graph.c_predicate.extend(predicates)
+        graph.c_perspective.extend(self._codes(said, "perspective", SHARED))
+        graph.c_kind.extend(kinds)
+        graph.c_from.extend([head.get("valid_from", times.NEG) for head in of])
+        graph.c_to.extend([head.get("valid_to", times.POS) for head in of])
+        graph.c_object.live.extend([content["object"] for content in said])
+        graph.c_carried.extend(carried)
+        graph.c_plain.extend(
+            [
+                PLAIN if "source" in head and kind != HYPOTHESIS else 0
+                for head, kind in zip(of, kinds, strict=True)
+            ]
+        )
+        graph.chain_claims(first_claim, subjects, predicates)
+        graph.c_pos.extend(positions if every else [positions[i] for i in claims])
+        claim_at = dict(zip(claims, range(first_claim, first_claim + len(claims))))
+        self._add_supports(heads, contents, positions, workspaces, evident, claim_at)
+        numbers = [
+            claim_at[i] * 8 + CLAIM if i in claim_at else support_at[i] * 8 + SUPPORT
+            for i in range(len(heads))
+        ]
+        return workspaces, numbers
+
+    def _add_supports(
+        self,
+        heads: Sequence[Fields],
+        contents: Sequence[Fields],
+        positions: Sequence[int],
+        workspaces: Sequence[int],
+        evident: Sequence[int],
+        claim_at: dict[int, int],
+    ) -> None:
+        graph = self.graph
+        code, count = graph.names.code, len(evident)
+        of = [heads[i] for i in evident]
+        details = [contents[i].get("source", _NOTHING) for i in evident]
+        sources = [
+            NONE if (name := heads[i].get("source")) is None else self._source(workspaces[i], name)
+            for i in evident
+        ]
+        own = [i in claim_at for i in evident]
+        names = graph.r_name
+        graph.s_claim.extend([claim_at.get(i, NONE) for i in evident])
+        graph.s_source.extend(sources)
+        graph.s_origin.extend(
+            [
+                NONE if source == NONE
+                else names[source] if (origin := detail.get("origin")) is None
+                else code(origin)
+                for source, detail in zip(sources, details, strict=True)
+            ]
+        )  # fmt: skip
+        graph.s_digest.extend(self._codes(details, "digest", NONE))
+        graph.s_observed.extend([detail.get("observed_at", times.NEG) for detail in details])
+        if all(own):
+            graph.s_from.extend(array("q", [times.NEG]) * count)
+            graph.s_to.extend(array("q", [times.POS]) * count)
+            graph.s_refutes.extend(bytes(count))
+        else:
+            portions = list(zip(of, own, strict=True))
+            low, high = times.NEG, times.POS
+            graph.s_from.extend([low if c else h.get("valid_from", low) for h, c in portions])
+            graph.s_to.extend([high if c else h.get("valid_to", high) for h, c in portions])
+            graph.s_refutes.extend(["stance" in head for head in of])
+        graph.chain_supports(sources)
+        graph.s_pos.extend([positions[i] for i in evident])
+
+    def _codes(self, fields: Sequence[Fields], name: str, default: int) -> list[int]:
+        """The codes of one field, most of which leave it out."""
+        code = self.graph.names.code
+        return [default if (text := some.get(name)) is None else code(text) for some in fields]
+
+    def _source(self, ws: int, name: str) -> int:
+        found = self._counting.get((ws, name))
+        return self.graph.source(ws, name) if found is None else found
+
+
+def _read(rows: Sequence[Row]) -> tuple[list[Fields | None], list[Fields]]:
+    """The stored fields of claims and supports; no head for what is not read this way."""
+    heads: list[Fields | None] = []
+    contents: list[Fields] = []
+    for _, _, kind, stored, data in rows:
+        head: Fields | None = None
+        content = _NOTHING
+        readable = _READ.get(kind)
+        if readable is not None and data is not None:
+            head = from_json(stored)
+            if head is not None and head.keys() <= readable and head["v"] == codec.VERSION:
+                content = from_json(data)
+            else:
+                head = None
+        heads.append(head)
+        contents.append(content)
+    return heads, contents
