@@ -7,6 +7,7 @@ of a hundred thousand artefacts looks at three.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from doxa.engine.belief import HELD, Belief, Changes, Standing
 from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, entity
 from doxa.engine.history import Piece
+from doxa.engine.moments import Moments
 from doxa.engine.tables import Lists
 from doxa.engine.times import NEG, POS, Instant
 from doxa.engine.view import Id, Payload, TruthView
@@ -73,20 +75,18 @@ class Registry:
         self.belief, self.graph, self.payload = belief, belief.graph, payload
         self._dependants = Lists()  # entity → artefact rows
         self._by_subject = Lists()  # subject → snapshots bound to it
-        self._by_workspace: dict[int, list[int]] = {}  # workspace → snapshots of the whole of it
-        self._whole: dict[int, set[int]] = {}  # those, and summaries that cite one → workspaces
-        # What reaches every snapshot of a whole workspace is kept once: (commit, cause).
-        self._swept: dict[int, list[tuple[int, int]]] = {}
-        self.reached_at: list[int] = []  # commits, parallel to reached_row
-        self.reached_row: list[int] = []
-        self._reached: dict[int, list[tuple[int, int]]] = {}  # artefact → (commit, cause)
-        self._marks: dict[int, set[int]] = {}  # artefact → instants at which it may flip
-        self._marked: dict[int, list[int]] = {}  # instant → artefacts
-        self._instants: list[int] = []  # of _marked, sorted on demand
-        self._unsorted = False
-        self._next: list[tuple[int, int]] = []  # (first mark after its own instant, artefact)
-        self._last: list[tuple[int, int]] = []  # (last mark up to its own instant, artefact)
-        self._spans_unsorted = False
+        self._by_workspace = Lists()  # workspace → snapshots of the whole of it
+        self._whole = Lists()  # those, and summaries that cite one → workspaces
+        # What reaches every snapshot of a whole workspace is kept once, by workspace.
+        self._swept_at: dict[int, array[int]] = {}  # commits
+        self._swept_by: dict[int, array[int]] = {}  # their causes
+        self.reached_at, self.reached_row = array("i"), array("i")  # commits and artefacts
+        self._reached_by = array("i")  # their causes
+        self._reached = Lists()  # artefact → places in these three
+        self._marked = Moments()  # instants at which an artefact may flip
+        self._marks = Lists()  # artefact → places in _marked
+        self._next = Moments()  # the first mark after its own instant, by artefact
+        self._last = Moments()  # the last mark up to its own instant, by artefact
         self._bound: dict[int, str] = {}  # snapshot → the fingerprint that it is bound to
         self._fingerprints: OrderedDict[tuple[int, Instant, int], str] = OrderedDict()
 
@@ -184,31 +184,33 @@ class Registry:
             self._reach_snapshots(changes, reached)
         self._follow_citations(reached)
         for artefact, cause in reached.items():
+            self._reached.add(artefact, len(self.reached_at))
             self.reached_row.append(artefact)
-            self._reached.setdefault(artefact, []).append((changes.position, cause))
+            self._reached_by.append(cause)
             self.reached_at.append(changes.position)
         for artefact in sorted(changes.registered, key=self.graph.a_summary.__getitem__):
             self._register(artefact)  # citations first: a summary has the marks of those it cites
 
     def _reach_snapshots(self, changes: Changes, reached: dict[int, int]) -> None:
         graph = self.graph
-        shared = graph.names.find("")
+        shared, watched = graph.names.find(""), list(self._by_workspace.keys())
         for claim, cause in changes.subjects.items():
             place = graph.c_ws[claim]
             for artefact in self._by_subject.get(graph.c_subject[claim]):
                 if place in (shared, graph.a_ws[artefact]):
                     reached.setdefault(artefact, cause)
                     self._mark_all(artefact, self._claim_bounds(claim))
-            for workspace in self._by_workspace:
-                swept = self._swept.setdefault(workspace, [])
-                if place in (shared, workspace) and (not swept or swept[-1][0] < changes.position):
-                    swept.append((changes.position, cause))
+            for workspace in watched:
+                swept = self._swept_at.setdefault(workspace, array("i"))
+                if place in (shared, workspace) and (not swept or swept[-1] < changes.position):
+                    self._swept_by.setdefault(workspace, array("i")).append(cause)
+                    swept.append(changes.position)
 
     def _follow_citations(self, reached: dict[int, int]) -> None:
         for citation, cause in list(reached.items()):
             for summary in self._dependants.get(entity(ARTEFACT, citation)):
                 reached.setdefault(summary, cause)
-                self._mark_all(summary, self._marks.get(citation, ()))
+                self._mark_all(summary, self._marks_of(citation))
 
     def _register(self, row: int) -> None:
         graph = self.graph
@@ -226,22 +228,21 @@ class Registry:
             self._mark_all(row, self._bounds(number))
         self._mark_all(row, self._bounds(entity(ARTEFACT, row)))
         for citation in graph.a_citations[row]:
-            if citation in self._whole:
-                self._whole.setdefault(row, set()).update(self._whole[citation])
+            for workspace in self._whole.get(citation):
+                self._whole.add(row, workspace)
         if graph.a_snapshot[row]:
             subjects = graph.subjects_of(row)
             if subjects is None:
-                self._by_workspace.setdefault(graph.a_ws[row], []).append(row)
-                self._whole.setdefault(row, set()).add(graph.a_ws[row])
+                self._by_workspace.add(graph.a_ws[row], row)
+                self._whole.add(row, graph.a_ws[row])
             for subject in subjects or ():
                 self._by_subject.add(subject, row)
                 for claim in graph.claims_about(subject, None):
                     self._mark_all(row, self._claim_bounds(claim))
         own = graph.a_at[row]
-        marks = self._marks.get(row, ())
-        self._next.append((min((m for m in marks if m > own), default=POS), row))
-        self._last.append((max((m for m in marks if m <= own), default=NEG), row))
-        self._spans_unsorted = True
+        marks = self._marks_of(row)
+        self._next.add(min((m for m in marks if m > own), default=POS), row)
+        self._last.add(max((m for m in marks if m <= own), default=NEG), row)
 
     def _bounds(self, number: int) -> Iterable[int]:
         """The instants at which a thing that is declared may change, at the newest knowledge."""
@@ -254,7 +255,7 @@ class Registry:
             return [*own, *(b for c in premises for b in (*belief.own(c), *belief.held_now(c)))]
         if kind == SOURCE:
             return belief.source_extent_now(row)
-        return [*belief.extent_now(number), *self._marks.get(row, ())]
+        return [*belief.extent_now(number), *self._marks_of(row)]
 
     def _new_bounds(self, changes: Changes, number: int) -> Iterable[int]:
         """The instants that one commit adds to those of `_bounds`."""
@@ -279,43 +280,43 @@ class Registry:
         return bounds
 
     def _mark_all(self, artefact: int, instants: Iterable[int]) -> None:
-        marks = self._marks.setdefault(artefact, set())
-        for at in list(instants):
-            if at not in (NEG, POS) and at not in marks:
-                marks.add(at)
-                rows = self._marked.get(at)
-                if rows is None:
-                    self._marked[at] = [artefact]
-                    self._instants.append(at)
-                    self._unsorted = True
-                else:
-                    rows.append(artefact)
+        fresh = set(instants) - {NEG, POS}
+        for at in fresh.difference(self._marks_of(artefact)) if fresh else ():
+            self._marks.add(artefact, len(self._marked))
+            self._marked.add(at, artefact)
+
+    def _marks_of(self, artefact: int) -> list[Instant]:
+        at = self._marked.at
+        return [at[place] for place in self._marks.get(artefact)]
 
     # ------------------------------------------------------------ what may have flipped
 
     def reaches(self, artefact: int, after: int, upto: int) -> list[tuple[int, int]]:
         """The commits in (after, upto] that reached an artefact, each with the causing event."""
-        found = dict(r for r in self._reached.get(artefact, ()) if after < r[0] <= upto)
-        for workspace in self._whole.get(artefact, ()):
-            for commit, cause in self._swept_between(workspace, after, upto):
-                found.setdefault(commit, cause)
+        places = self._reached.get(artefact)
+        first = bisect_right(places, after, key=self.reached_at.__getitem__)
+        last = bisect_right(places, upto, key=self.reached_at.__getitem__)
+        found = {self.reached_at[i]: self._reached_by[i] for i in places[first:last]}
+        for workspace in self._whole.get(artefact):
+            for i in self._swept_between(workspace, after, upto):
+                found.setdefault(self._swept_at[workspace][i], self._swept_by[workspace][i])
         return sorted(found.items())
 
-    def _swept_between(self, workspace: int, after: int, upto: int) -> list[tuple[int, int]]:
-        swept = self._swept.get(workspace, [])
-        return swept[bisect_right(swept, (after, POS)) : bisect_right(swept, (upto, POS))]
+    def _swept_between(self, workspace: int, after: int, upto: int) -> range:
+        swept = self._swept_at.get(workspace, ())
+        return range(bisect_right(swept, after), bisect_right(swept, upto))
 
     def marks(self, artefact: int, low: Instant, high: Instant) -> list[Instant]:
         """The instants in (low, high] at which an artefact may flip with no event, ascending."""
         whole = artefact in self._whole
-        marks = _all_bounds(self.graph) if whole else self._marks.get(artefact, ())
+        marks = _all_bounds(self.graph) if whole else self._marks_of(artefact)
         return sorted(at for at in marks if low < at <= high)
 
     def reached_between(self, after: int, upto: int) -> set[int]:
         """The artefacts that commits in (after, upto] reached."""
         low, high = bisect_right(self.reached_at, after), bisect_right(self.reached_at, upto)
         found = set(self.reached_row[low:high])
-        moved = {ws for ws in self._swept if self._swept_between(ws, after, upto)}
+        moved = {ws for ws in self._swept_at if self._swept_between(ws, after, upto)}
         if moved:
             found.update(row for row, places in self._whole.items() if not moved.isdisjoint(places))
         return found
@@ -324,12 +325,7 @@ class Registry:
         """The artefacts that may flip at an instant in (low, high]."""
         if low == high:
             return set()
-        if self._unsorted:
-            self._instants.sort()
-            self._unsorted = False
-        first, last = bisect_right(self._instants, low), bisect_right(self._instants, high)
-        found = {row for at in self._instants[first:last] for row in self._marked[at]}
-        return found | self._whole.keys()
+        return {*self._marked.between(low, high), *self._whole.keys()}
 
     def registered_between(self, after: int, upto: int) -> range:
         """The artefacts registered in (after, upto]."""
@@ -338,14 +334,11 @@ class Registry:
 
     def flipped_since_registration(self, v: Instant, upto: int) -> set[int]:
         """The artefacts whose state at (v, upto) may differ from that at their registration."""
-        if self._spans_unsorted:
-            self._next.sort()
-            self._last.sort()
-            self._spans_unsorted = False
         found = self.reached_between(0, upto)
-        found.update(row for _, row in self._next[: bisect_right(self._next, (v, POS))])
-        found.update(row for _, row in self._last[bisect_right(self._last, (v, POS)) :])
-        return found | self._whole.keys()
+        found.update(self._next.between(NEG, v))
+        found.update(self._last.between(v, POS))
+        found.update(self._whole.keys())
+        return found
 
     def find(self, view: TruthView, id: Id) -> tuple[int, Reason | None]:
         """The row of an artefact as a view may name it, or NONE and why not."""
