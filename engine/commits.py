@@ -65,6 +65,30 @@ class CommitQueue(Generic[Q, A]):
         `StorageError` if the thread that was committing for this one was interrupted: then it is
         open whether the request was committed.
         """
+        alone = False
+        try:
+            with self._mutex:
+                if not self._led:
+                    self._led = alone = True
+            if alone:
+                answer = self._answers([request])[0]
+        finally:
+            if alone:
+                with self._mutex:
+                    self._pass_on()
+        if not alone:
+            return self._share(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _answers(self, requests: list[Q]) -> Sequence[A | Exception]:
+        answers = self._commit(requests)
+        assert len(answers) == len(requests), f"{len(answers)} answers to {len(requests)} requests"
+        return answers
+
+    def _share(self, request: Q) -> A:
+        """The answer where another thread may be committing: whoever is first leads the others."""
         ticket: _Ticket[Q, A] = _Ticket(request)
         try:
             with self._mutex:
@@ -88,8 +112,7 @@ class CommitQueue(Generic[Q, A]):
             with self._mutex:
                 while self._waiting and len(group) < self.LARGEST:
                     group.append(self._waiting.popleft())
-            answers = self._commit([ticket.request for ticket in group])
-            assert len(answers) == len(group), f"{len(answers)} answers to {len(group)} requests"
+            answers = self._answers([ticket.request for ticket in group])
             for ticket, answer in zip(group, answers, strict=True):
                 if isinstance(answer, Exception):
                     ticket.error = answer
@@ -116,10 +139,13 @@ class CommitQueue(Generic[Q, A]):
                 self._waiting.remove(ticket)
             if ticket.leads:
                 ticket.leads = False
-                self._led = bool(self._waiting)
-                if self._waiting:
-                    self._waiting[0].leads = True
-                    self._waiting[0].wake.release()
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        self._led = bool(self._waiting)
+        if self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].wake.release()
 
 
 def _own(error: Exception) -> Exception:
