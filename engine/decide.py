@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -28,6 +29,8 @@ from doxa.engine.graph import (
     CLAIM,
     KINDS,
     NONE,
+    SOURCE,
+    entity,
 )
 from doxa.engine.overlay import Meaning, Overlay
 from doxa.engine.times import (
@@ -74,33 +77,89 @@ def judge(belief: Belief, events: Sequence[ev.Event], stored: Stored) -> Judged:
     return _Judge(belief, events, stored).run()
 
 
+_SOURCED: Final = (ev.Claim, ev.Support, ev.Correction)
+
+
 class _Judge:
     def __init__(self, belief: Belief, events: Sequence[ev.Event], stored: Stored) -> None:
         self.belief, self.graph, self.stored = belief, belief.graph, stored
         self.events = list(events)
         self.result = Judged()
-        self.ids: dict[ev.Ref, int] = {}
+        self.ids: dict[tuple[str, str], int] = {}
         self.fresh: list[int] = []
         self.ringed: dict[int, str] = {}  # index → the ring that it is known to be in
 
     def run(self) -> Judged:
         for index, event in enumerate(self.events):
-            first = self.ids.setdefault(ev.Ref(event.workspace, event.id), index)
+            first = self.ids.setdefault((event.workspace, event.id), index)
             if first != index:
                 self._attempt(index, partial(self._same, self.events[first], index))
-        for index in sorted(self.ids.values()):
-            self._attempt(index, partial(self._resolve, index))
-        sourced = [i for i in self.fresh if _names_source(self.events[i])]
-        replacing = [i for i in self.fresh if _replaces(self.events[i])]
-        if not self.result.problems and (sourced or replacing):
-            overlay = Overlay(self.belief, self.events, self.fresh, self._meaning)
-            for index in sourced:
-                self._attempt(index, partial(self._sourced, overlay, index))
-            if replacing and (circling := overlay.circling(replacing)):
-                for index in replacing:
-                    self._attempt(index, partial(self._ringless, overlay, circling, index))
-        self.result.new = {i: self.events[i] for i in self.fresh if i not in self.result.problems}
+        sourced: list[int] = []
+        ending: list[int] = []  # the new corrections and withdrawals
+        for index in self.ids.values():
+            event = self.events[index]
+            if self._plain(event):
+                self.fresh.append(index)
+            else:
+                self._attempt(index, partial(self._resolve, index))
+                if not self.fresh or self.fresh[-1] != index:
+                    continue
+                if isinstance(event, ev.Correction | ev.Withdrawal):
+                    ending.append(index)
+            if _names_source(event):
+                sourced.append(index)
+        if not self.result.problems and (sourced or ending):
+            self._weigh(sourced, ending)
+        new = self.result.new = {i: self.events[i] for i in self.fresh}
+        for index in self.result.problems:
+            new.pop(index, None)
         return self.result
+
+    def _plain(self, event: ev.Event) -> bool:
+        """Whether an event is one of the many that are new and name nothing but, at most, a source
+        and a claim that is there."""
+        if type(event) is ev.Support:
+            if not self._is_claim(event.workspace, event.claim):
+                return False
+        elif type(event) is not ev.Claim:
+            return False
+        return not event.because and self.graph.find(event.workspace, event.id) == NONE
+
+    def _is_claim(self, workspace: str, id: str) -> bool:
+        found = self.graph.find(workspace, id)
+        if found != NONE:
+            return found & 7 == CLAIM
+        here = self.ids.get((workspace, id))
+        return here is not None and type(self.events[here]) is ev.Claim
+
+    def _weigh(self, sourced: Sequence[int], ending: Sequence[int]) -> None:
+        """Looks for sources with nothing left, and for rings, now that all references resolve."""
+        overlay = Overlay(self.belief, self.events, ending, self._meaning) if ending else None
+        left: dict[tuple[str, str], Intervals] = {}
+        events: Sequence[Any] = self.events
+        for index in sourced:
+            event = events[index]
+            place = (event.workspace, event.source.id)
+            found = left.get(place)
+            if found is None:
+                if overlay is None and self._withdrawn(*place):
+                    overlay = Overlay(self.belief, self.events, ending, self._meaning)
+                found = left[place] = ALL if overlay is None else overlay.source(*place)
+            if found != ALL:
+                self._attempt(index, partial(self._sourced, found, index))
+        replacing = [i for i in ending if _replaces(self.events[i])]
+        if overlay is not None and replacing and (circling := overlay.circling(replacing)):
+            for index in replacing:
+                self._attempt(index, partial(self._ringless, overlay, circling, index))
+
+    def _withdrawn(self, workspace: str, name: str) -> bool:
+        """Whether a source, as an event of that workspace names it, has ever been withdrawn."""
+        graph = self.graph
+        for place in {workspace, ""}:
+            row = graph.find_source(place, name)
+            if row != NONE and graph.withdrawals_of.get(entity(SOURCE, row)):
+                return True
+        return False
 
     def _attempt(self, index: int, step: Callable[[], None]) -> None:
         try:
@@ -317,12 +376,11 @@ class _Judge:
 
     # -- sources with nothing left
 
-    def _sourced(self, overlay: Overlay, index: int) -> None:
+    def _sourced(self, left: Intervals, index: int) -> None:
         event = self.events[index]
         assert isinstance(event, ev.Claim | ev.Support | ev.Correction), event
         assert event.source is not None, event
-        left = overlay.source(event.workspace, event.source.id)
-        if left != ALL and not intersect(left, event.valid):
+        if not intersect(left, event.valid):
             raise InvalidEvent(
                 f"{event.TYPE} {event.id!r}: nothing is left of the source {event.source.id!r} "
                 f"{span(*event.valid)}: it has been withdrawn; withdraw that withdrawal first, or "
@@ -355,7 +413,7 @@ class _Judge:
 
 
 def _names_source(event: ev.Event) -> bool:
-    return isinstance(event, ev.Claim | ev.Support | ev.Correction) and event.source is not None
+    return isinstance(event, _SOURCED) and event.source is not None
 
 
 def _replaces(event: ev.Event) -> bool:

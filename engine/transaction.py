@@ -226,18 +226,25 @@ class Transaction:
         salts = os.urandom(SALT * len(events))
         rows: list[tuple[Any, ...]] = []
         tagged: list[tuple[Any, ...]] = []
-        for number, event in enumerate(events):
-            tags = check_event(event)
-            kind, head, data, _ = event
+        checked: object = rows  # the type that was seen to be fit, where no tags go with it
+        for place, event in enumerate(events):
+            kind, head, data, tags = event
             position += 1
-            salt = salts[SALT * number : SALT * number + SALT]
+            if (
+                kind is not checked
+                or tags != ()
+                or type(head) is not bytes
+                or type(data) is not bytes
+            ):
+                joined = check_event(event)
+                tagged += [(tag, position) for tag in tags]
+                checked = rows if tags else kind
+                rest = f"\x1f{at}\x1f{kind}\x1f{joined}\x1f".encode()
+            salt = salts[SALT * place : SALT * place + SALT]
             digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
-            header = f"{position}\x1f{at}\x1f{kind}\x1f{tags}\x1f".encode()
-            whole = b"%b%b%b%b" % (chain, digest, header, head)
+            whole = b"%b%b%d%b%b" % (chain, digest, position, rest, head)
             chain = blake2b(whole, digest_size=DIGEST).digest()
-            rows.append((position, at, kind, tags, head, data, salt, chain))
-            if tags:
-                tagged += [(tag, position) for tag in event.tags]
+            rows.append((position, at, kind, joined, head, data, salt, chain))
         return rows, tagged
 
     def repeated(self, events: Sequence[NewEvent], key: str) -> Appended | None:
