@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -109,7 +109,7 @@ SourceLike = str | Source | Mapping[str, Any]
 
 
 def fresh(kind: str) -> str:
-    return f"{kind}-{uuid.uuid4().hex[:20]}"
+    return f"{kind}-{os.urandom(10).hex()}"
 
 
 def source_fields(source: SourceLike | None) -> object:

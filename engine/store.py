@@ -81,6 +81,7 @@ class LogStore:
         """What a forked child must not share with its parent."""
         guard = threading.RLock()
         self._news = threading.Condition(threading.Lock())
+        self._listening = 0  # threads in `wait`
         self._readers = Readers(self.path, self._timeout, guard, self._memory)
         self._writer = Writer(
             self.path, self._clock, self._timeout, guard, self._memory, self._announce
@@ -222,18 +223,23 @@ class LogStore:
         """
         deadline = time.monotonic() + timeout
         with self._news:
-            while not self._closed:
-                if self.head().position > after:
-                    return True
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return False
-                self._news.wait(min(left, POLL))
+            self._listening += 1
+            try:
+                while not self._closed:
+                    if self.head().position > after:
+                        return True
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        return False
+                    self._news.wait(min(left, POLL))
+            finally:
+                self._listening -= 1
         return False
 
     def _announce(self) -> None:
-        with self._news:
-            self._news.notify_all()
+        if self._listening:  # whoever begins to listen after this look finds the new head
+            with self._news:
+                self._news.notify_all()
 
     # ------------------------------------------------------------ writing
 

@@ -29,15 +29,15 @@ from doxa.engine.errors import (
 )
 from doxa.engine.fold import Fold
 from doxa.engine.graph import NONE, Graph
-from doxa.engine.log import Head, NewEvent, Row
+from doxa.engine.log import Head, NewEvent, Row, as_new
 from doxa.engine.salvage import leave_out
-from doxa.engine.store import LogStore
+from doxa.engine.store import PAGE, LogStore
 from doxa.engine.transaction import Transaction
 
 __all__ = ["Committed", "Request", "Stream"]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request:
     """One commit: all its events or none; or, where ``salvage``, all that can be accepted."""
 
@@ -49,7 +49,7 @@ class Request:
     restamp: bool = False  # a recorded_at that is not later than the head's becomes stated_at
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Committed:
     """What became of one request.
 
@@ -71,7 +71,8 @@ class Stream:
         self.store = store
         self._mutex = threading.Lock()  # held by whoever changes the fold
         self._queue = CommitQueue(self._commit)
-        self._pending: dict[int, ev.Event] = {}  # events of the transaction under way
+        # the events of the transaction under way, and the position of their first
+        self._pending: tuple[int, list[ev.Event]] = (0, [])
         self._touched = False  # whether that transaction has changed the fold
         # The fold, and the last position of it that readers may see: one value, so that no reader
         # ever pairs a position with a fold that holds something else there.
@@ -87,15 +88,15 @@ class Stream:
         if self._mutex.locked():
             self._state = None
         self._mutex = threading.Lock()
-        self._pending = {}
+        self._pending = 0, []
 
     # -- reading
 
     def payload(self, position: int) -> ev.Event:
         """The event at a log position. Raises `UnknownTarget` where there is none."""
-        found = self._pending.get(position)
-        if found is not None:
-            return found
+        first, pending = self._pending
+        if first <= position < first + len(pending):
+            return pending[position - first]
         row = self.store.row(position)
         if row is None:
             raise UnknownTarget(f"the log has no position {position}")
@@ -163,32 +164,39 @@ class Stream:
         answers: list[Committed | Exception] = []
         self._touched = False
         try:
-            fold = self._current()
-            with self.store.write() as transaction:
-                self._follow(fold, transaction)
-                for request in requests:
-                    answer = self._one(fold, transaction, request)
-                    if together and isinstance(answer, Exception):
-                        raise answer
-                    answers.append(answer)
-                if check is not None:
-                    check([answer for answer in answers if isinstance(answer, Committed)])
+            while True:
+                fold = self._current() if self._state is None else self._state[0]
+                with self.store.write() as transaction:
+                    if self._follow(fold, transaction):
+                        for request in requests:
+                            answer = self._one(fold, transaction, request)
+                            if together and isinstance(answer, Exception):
+                                raise answer
+                            answers.append(answer)
+                        if check is not None:
+                            check([answer for answer in answers if isinstance(answer, Committed)])
+                        break
+                self._current()
             self._state = fold, fold.position
         except BaseException:
             if self._touched:
                 self._state = None  # it may hold what was never committed
             raise
         finally:
-            self._pending = {}
+            self._pending = 0, []
         return answers
 
-    def _follow(self, fold: Fold, transaction: Transaction) -> None:
-        """Takes in what other processes committed before this transaction began."""
-        rows = transaction.rows(fold.position)
-        if rows:
+    def _follow(self, fold: Fold, transaction: Transaction) -> bool:
+        """Takes in what other processes committed before this transaction began; False where that
+        is too much for their waiting."""
+        behind = transaction.head.position - fold.position
+        if behind > PAGE:
+            return False
+        if behind > 0:
             self._touched = True
-            fold.follow([rows])
+            fold.follow([transaction.rows(fold.position)])
             self._state = fold, fold.position
+        return True
 
     def _one(self, fold: Fold, transaction: Transaction, request: Request) -> Committed | Exception:
         before = transaction.head
@@ -236,7 +244,9 @@ class Stream:
             refused.update(dict.fromkeys(new, why))
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         folding = list(new.values())
-        self._pending.update(enumerate(folding, put.first))
+        if not self._pending[1]:
+            self._pending = put.first, []
+        self._pending[1].extend(folding)
         fold.apply(put.first, put.recorded_at, folding)
         return Committed(put.last, put.recorded_at, len(new), repeated, refused)
 
@@ -245,7 +255,7 @@ def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[N
     encoded = []
     for index, event in new.items():
         try:
-            encoded.append(NewEvent(event.TYPE, *codec.encode(event)))
+            encoded.append(as_new((event.TYPE, *codec.encode(event), ())))
         except DoxaError as error:
             problems[index] = error
     return encoded
