@@ -28,7 +28,8 @@ from tests.histories import DAY, GRID, Author, Fields, iso, moment
 @dataclass(frozen=True)
 class Step:
     """One thing that was done: ``append``, ``abort`` (an append whose commit fails), ``restart``,
-    ``swap`` (go on through the other ledger of the same folder)."""
+    ``swap`` (go on through the other ledger of the same folder), ``seal`` (what grew in memory is
+    packed and, in a folder, written down)."""
 
     do: str
     events: Sequence[Fields] = ()
@@ -99,6 +100,8 @@ class Walk:
             self._now = step.clock
         elif step.do == "swap":
             self.ledger, self.other = self.other, self.ledger
+        elif step.do == "seal":
+            self._seal()
         elif step.do == "abort":
             self._abort(step)
         else:
@@ -132,6 +135,13 @@ class Walk:
             self.ledger.append(step.events)
         if self._state() != before:
             self.problems.append(f"an aborted append changed {before} to {self._state()}")
+
+    def _seal(self) -> None:
+        before = self._state()
+        stream = self.ledger._stream
+        stream.upkeep.keep(stream.capture(wait=True)[0])
+        if self._state() != before:
+            self.problems.append(f"sealing changed {before} to {self._state()}")
 
     def _supposed(self, step: Step) -> Log | None:
         """The log as it would be, had a refused commit been accepted; None if it has no form."""
@@ -197,6 +207,8 @@ def wander(
             step = Step("swap", clock=now)
         elif chance < 0.14:
             step = Step("abort", author.commit(), now)
+        elif chance < 0.18:
+            step = Step("seal", clock=now)
         else:
             expected = random.choice((0, walk.ledger.revision)) if chance > 0.96 else None
             step = Step("append", author.commit(), now, expected)
