@@ -43,7 +43,8 @@ format: $(STAMP)  ## format the code and mend what the linter can mend
 
 bench: $(STAMP)  ## measure, at a size for a coffee break
 	@$(BIN)/pytest doxa/bench --timeout 0 -o python_files="bench_*.py" \
-		-o addopts="--import-mode=importlib --strict-config --strict-markers"
+		-o addopts="--import-mode=importlib --strict-config --strict-markers" \
+		--benchmark-columns=median,iqr,min,rounds
 	@$(BIN)/python -m doxa.bench $(BENCH_ARGS)
 
 bench-full: $(STAMP)  ## measure at full size, and write docs/performance.md

@@ -52,7 +52,12 @@ def draw(findings: list[Finding], folder: Path) -> None:
     for name, picture in zip(PLOTS, pictures, strict=True):
         figure = picture(findings)
         figure.tight_layout()
-        figure.savefig(folder / name, format="svg", metadata={"Date": None, "Creator": "doxa"})
+        figure.savefig(
+            folder / name,
+            format="svg",
+            bbox_inches="tight",
+            metadata={"Date": None, "Creator": "doxa"},
+        )
         text = (folder / name).read_text("utf-8")
         (folder / name).write_text("\n".join(map(str.rstrip, text.splitlines())) + "\n", "utf-8")
 
@@ -85,7 +90,7 @@ def _ratios(findings: list[Finding]) -> Any:
         axes.plot([1, ratio], [place, place], color=colour, linewidth=2)
         axes.plot(ratio, place, "o", color=colour)
         axes.annotate(
-            f"{ratio:.2g}",
+            amount(ratio, ""),
             (ratio, place),
             xytext=(-8 if ratio <= 1 else 8, 0),
             textcoords="offset points",
@@ -94,6 +99,7 @@ def _ratios(findings: list[Finding]) -> Any:
         )
     axes.axvline(1, color=INK, linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: amount(value, ""))
     axes.margins(x=0.15)
     axes.set_yticks(range(len(ratios)), [label for label, _ in ratios])
     axes.grid(axis="y", visible=False)

@@ -160,7 +160,7 @@ def _compared(run: Run) -> Table:
         for ours, theirs, median, least in _ratios(finding):
             style = None if median <= 1 else "bold"
             cells = [finding.measure, size_name(finding.size), ours, theirs]
-            table.add_row(*cells, f"{median:.3g}", f"{least:.3g}", style=style)
+            table.add_row(*cells, amount(median, ""), amount(least, ""), style=style)
     return table
 
 
@@ -261,7 +261,7 @@ def _lost(run: Run) -> Iterator[str]:
             f"`{one.measure}`",
             size_name(one.size),
             one.contender,
-            f"{one.ratio:.3g} x",
+            amount(one.ratio, "x"),
             one.reason or NO_REASON,
         ]
         for one in lost
@@ -287,7 +287,7 @@ def _grown(run: Run) -> Iterator[str]:
                 if f.measure == measure and name in f.series
             }
             cells = [amount(s.median, s.unit) for _, s in sorted(by_size.items())]
-            rows.append([f"`{measure}`", name, " → ".join(cells), f"{factor:.3g} x"])
+            rows.append([f"`{measure}`", name, " → ".join(cells), amount(factor, "x")])
     if rows:
         yield "## Growth"
         yield ""
@@ -320,7 +320,7 @@ def _measure(findings: list[Finding]) -> Iterator[str]:
     for finding in findings:
         compared = {
             ours: [
-                f"{median:.3g} x {theirs} ({least:.3g})"
+                f"{amount(median, 'x')} {theirs} ({amount(least, 'x')})"
                 for mine, theirs, median, least in _ratios(finding)
                 if mine == ours
             ]

@@ -157,11 +157,17 @@ SHAPES: Final[dict[str, tuple[Shape, int]]] = {
 
 def shapes(field: Field, effort: Effort) -> Iterator[Finding]:
     """Each shape at its size and at a tenth of it, taking turns: seconds for each element. Full
-    size from 100,000 events on, a tenth of it below."""
+    size from 100,000 events on, a tenth of it below; a tenth too where the full size would take
+    longer than twice the effort's seconds."""
     scale = 1 if field.size >= 100_000 else 10
     for done, (name, (shape, full)) in enumerate(SHAPES.items()):
         effort.progress(done, len(SHAPES))
         count = full // scale
+        expected = _expected(shape, count)
+        notes = []
+        if expected > 2 * effort.seconds:
+            notes.append(f"{count:,} elements would take about {expected:,.0f} s: left out.")
+            count //= 10
         taken: dict[str, list[float]] = {}
         for _ in range(effort.of(2, least=1)):
             for elements in (count // 10, count // 10, count, count // 10):
@@ -171,16 +177,18 @@ def shapes(field: Field, effort: Effort) -> Iterator[Finding]:
                     kind = "large" if elements == count else "small"
                     taken.setdefault(f"{step}, {kind}", []).append(seconds / elements)
         series = {f"doxa: {step}": Series(tuple(figures)) for step, figures in taken.items()}
-        steps = {step.rpartition(",")[0] for step in taken}
-        worst = max(_growth(taken, step) for step in steps)
-        facts: Facts = {
-            "elements": count,
-            "a tenth": count // 10,
-            "growth": round(worst, 2),
-        }
-        for step in sorted(steps):
-            facts[f"growth of {step}"] = round(_growth(taken, step), 2)
-        yield Finding(f"shape_{name}", field.size, series, facts=facts)
+        grown = {step: _growth(taken, step) for step in {s.rpartition(",")[0] for s in taken}}
+        facts: Facts = {"elements": count, "a tenth": count // 10}
+        facts["growth"] = round(max(grown.values()), 2)
+        facts |= {f"growth of {step}": round(factor, 2) for step, factor in sorted(grown.items())}
+        yield Finding(f"shape_{name}", field.size, series, facts=facts, notes=notes)
+
+
+def _expected(shape: Shape, count: int) -> float:
+    """The seconds that so many elements are going to take, if they go on growing as they do from a
+    hundredth to a tenth of them."""
+    few, more = (sum(shape(elements).values()) for elements in (count // 100, count // 10))
+    return more * max(10, more / few)
 
 
 def _growth(taken: dict[str, list[float]], step: str) -> float:
