@@ -370,8 +370,15 @@ class Belief:
             spans = self._spans[key] = Spans()
             for row in rows:
                 self._keep(spans, kind, row)
+        if len(where) == 2:
+            yield from spans.meeting(*where)
+            return
+        met: set[int] = set()  # one that meets several stretches is found once
         for i in range(0, len(where), 2):
-            yield from spans.meeting(where[i], where[i + 1])
+            for row in spans.meeting(where[i], where[i + 1]):
+                if row not in met:
+                    met.add(row)
+                    yield row
 
     def _keep(self, spans: Spans, kind: int, row: int) -> None:
         base = self.graph.base(entity(kind, row))

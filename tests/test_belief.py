@@ -219,6 +219,19 @@ def test_sources_that_share_an_origin_or_a_digest_are_one_however_they_are_linke
     assert standing(ledger, "a") == "corroborated"
 
 
+def test_one_of_many_supports_is_counted_once_where_it_was_taken_back_twice(
+    ledger: Ledger,
+) -> None:
+    sources = [{"id": f"S{n}", "digest": f"d{n}"} for n in range(20)]
+    ledger.append([claim("a", source=sources[0])])
+    ledger.append([support(f"s{n}", "a", source=sources[n]) for n in range(1, 20)])
+    spring = {"valid_from": "2024-03-01", "valid_to": JUNE}
+    autumn = {"valid_from": "2024-09-01", "valid_to": "2025-01-01"}
+    ledger.append([withdrawal("d", "s1", **spring), withdrawal("e", "s1", **autumn)])
+    assert {standing(ledger, "a", at) for at in DAYS} == {"corroborated"}
+    check_rebuilt(ledger)
+
+
 # ---------------------------------------------------------------- views
 
 

@@ -22,16 +22,22 @@ from hypothesis.stateful import (
 
 from tests.differences import Comparison
 from tests.histories import DAY, GRID, INSTANTS, KINDS, Author, moment
-from tests.trials import Watch, answers, first_difference, report, walking
+from tests.trials import Watch, answers, few, first_difference, report, walking
 from tests.walks import Step, Walk, cut, play, wander
 
 LENGTH = 20
 
 
 @settings(max_examples=settings().max_examples * 3)
-@given(seed=st.integers(0, 2**48), on_disk=st.sampled_from((False, False, False, True)))
-def test_every_answer_on_a_random_history_is_the_oracles(seed: int, on_disk: bool) -> None:
-    with walking(on_disk) as walk:
+@given(
+    seed=st.integers(0, 2**48),
+    on_disk=st.sampled_from((False, False, False, True)),
+    children=st.sampled_from((16, 0, 1)),
+)
+def test_every_answer_on_a_random_history_is_the_oracles(
+    seed: int, on_disk: bool, children: int
+) -> None:
+    with few(children), walking(on_disk) as walk:
         watch = Watch(Random(seed))
         try:
             wander(Random(seed), walk, LENGTH, watch)
@@ -39,8 +45,8 @@ def test_every_answer_on_a_random_history_is_the_oracles(seed: int, on_disk: boo
         except Exception:
             found = traceback.format_exc()
         steps = walk.steps
-    if found is not None:
-        pytest.fail(report(steps, seed, on_disk, found), pytrace=False)
+        if found is not None:
+            pytest.fail(report(steps, seed, on_disk, found), pytrace=False)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -85,6 +91,10 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.take(Step("restart", clock=self.now))
+
+    @rule()
+    def seal(self) -> None:
+        self.take(Step("seal", clock=self.now))
 
     @rule()
     def swap(self) -> None:

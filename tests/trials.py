@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 from doxa import oracle
+from doxa.engine import belief, corroboration, history, settle
 from doxa.oracle import Log, Truth
 from doxa.oracle.log import Record
 from doxa.views import TruthView
@@ -22,6 +24,17 @@ Answers = tuple[object, ...]
 
 class Different(AssertionError):
     """Something on the way was not as it should be."""
+
+
+@contextmanager
+def few(children: int) -> Iterator[None]:
+    """An engine that looks at no more than so many things one by one, and finds them in time where
+    there are more: what pays for thousands is used for two."""
+    with ExitStack() as stack:
+        for module in (belief, settle, corroboration):
+            stack.enter_context(patch.object(module, "FEW", children))
+        stack.enter_context(patch.object(history, "_FEW", children))
+        yield
 
 
 @contextmanager
