@@ -31,7 +31,8 @@ from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Stream
 from doxa.engine.view import Id
-from doxa.places import LOG, folder_of, micros_of
+from doxa.places import CACHE, LOG, folder_of, micros_of
+from doxa.querying import Querying
 from doxa.views import Belief, TruthView
 from doxa.writing import Writing
 
@@ -75,7 +76,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing):
+class Ledger(Writing, Querying):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -95,7 +96,8 @@ class Ledger(Writing):
             None if self.path is None else self.path / LOG, create=create, clock=self.clock
         )
         try:
-            self._stream = Stream(self.recorder)
+            cache = None if self.path is None else self.path / CACHE
+            self._stream = Stream(self.recorder, None if cache is None else cache / "fold.doxa")
         except BaseException:
             self.recorder.close()
             raise
@@ -128,7 +130,11 @@ class Ledger(Writing):
     def close(self) -> None:
         """Closes the ledger. Views captured from it keep their answers, except where they would
         have to read the log: `why`, and a claim's text."""
-        self.recorder.close()
+        try:
+            self._stop_serving()
+            self._stream.close()
+        finally:
+            self.recorder.close()
 
     def import_events(
         self,
@@ -462,3 +468,5 @@ class Ledger(Writing):
     aassemble_fresh = _twin(assemble_fresh)
     areplay = _twin(replay)
     averify = _twin(verify)
+    asql = _twin(Querying.sql)
+    aexport_parquet = _twin(Querying.export_parquet)

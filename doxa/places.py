@@ -11,11 +11,12 @@ from typing import Final
 from doxa.engine import times
 from doxa.engine.errors import CallerError, NotALedger, StorageError
 
-__all__ = ["LOG", "folder_of", "micros_of"]
+__all__ = ["CACHE", "LOG", "folder_of", "micros_of"]
 
 LOG: Final = "log.sqlite"
+CACHE: Final = "cache"  # may be deleted at any time, and comes back
 # What else a ledger's folder may hold while its log is not there yet.
-OWN: Final = {"cache", "usage.sqlite", "purged", "set-aside.jsonl"}
+OWN: Final = {CACHE, "usage.sqlite", "purged", "set-aside.jsonl"}
 
 
 def folder_of(path: str | os.PathLike[str], create: bool) -> Path:

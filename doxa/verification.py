@@ -84,7 +84,7 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
     from doxa.oracle import Log, Unreadable
 
     try:
-        rows = [row for page in ledger.recorder.read_rows() for row in page]
+        rows = [row[:5] for page in ledger.recorder.read_rows() for row in page]
         log = Log.from_rows(rows)
         _compare(ledger, log, report)
         _rings(ledger, log, report)

@@ -199,7 +199,7 @@ class Bulk:
         workspaces = self._codes(heads, "workspace", SHARED)
         first_claim, first_support = len(graph.c_pos), len(graph.s_pos)
         evident = [i for i, head in enumerate(heads) if "source" in head or "because" in head]
-        support_at = dict(zip(evident, range(first_support, first_support + len(evident))))
+        support_at = {i: first_support + n for n, i in enumerate(evident)}
         claims = [i for i, head in enumerate(heads) if "claim" not in head]
         every = len(claims) == len(heads)
         of = heads if every else [heads[i] for i in claims]
@@ -225,7 +225,7 @@ class Bulk:
         )
         graph.chain_claims(first_claim, subjects, predicates)
         graph.c_pos.extend(positions if every else [positions[i] for i in claims])
-        claim_at = dict(zip(claims, range(first_claim, first_claim + len(claims))))
+        claim_at = {i: first_claim + n for n, i in enumerate(claims)}
         self._add_supports(heads, contents, positions, workspaces, evident, claim_at)
         numbers = [
             claim_at[i] * 8 + CLAIM if i in claim_at else support_at[i] * 8 + SUPPORT
@@ -291,7 +291,7 @@ def _read(rows: Sequence[Row]) -> tuple[list[Fields | None], list[Fields]]:
     """The stored fields of claims and supports; no head for what is not read this way."""
     heads: list[Fields | None] = []
     contents: list[Fields] = []
-    for _, _, kind, stored, data in rows:
+    for _, _, kind, stored, data, _ in rows:
         head: Fields | None = None
         content = _NOTHING
         readable = _READ.get(kind)

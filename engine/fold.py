@@ -8,9 +8,12 @@ from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.bulk import Bulk
 from doxa.engine.errors import DamageError, DoxaError
+from doxa.engine.history import History
 from doxa.engine.log import Row
+from doxa.engine.numbers import Lists, Numbers
 from doxa.engine.registry import Registry
 from doxa.engine.settle import apply
+from doxa.engine.tables import Ids, Names, Objects
 
 __all__ = ["Fold"]
 
@@ -21,6 +24,7 @@ class Fold:
     def __init__(self, payload: Callable[[int], ev.Event]) -> None:
         self.belief = Belief()
         self.registry = Registry(self.belief, payload)
+        self.chain: bytes | None = None  # the link of the last event, where it is known
         self._bulk = Bulk(self.belief, self.registry.take, self.registry.watches_claims)
 
     @property
@@ -28,8 +32,16 @@ class Fold:
         """The last position taken in."""
         return self.belief.graph.position
 
-    def apply(self, first: int, recorded_at: int, events: Sequence[ev.Event]) -> None:
-        """Takes one commit in."""
+    def seal(self) -> None:
+        """Makes all of it compact; no answer changes."""
+        for part in (self.belief.graph, self.belief, self.registry):
+            seal_all(part)
+
+    def apply(
+        self, first: int, recorded_at: int, events: Sequence[ev.Event], chain: bytes | None = None
+    ) -> None:
+        """Takes one commit in, whose last event has the link ``chain``."""
+        self.chain = chain
         self.registry.take(apply(self.belief, first, recorded_at, events))
 
     def follow(self, pages: Iterable[Sequence[Row]]) -> None:
@@ -45,9 +57,11 @@ class Fold:
         self._follow(rest)
 
     def _follow(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
         try:
-            if rows:
-                self._bulk.follow(rows)
+            self._bulk.follow(rows)
+            self.chain = rows[-1].chain
         except (DoxaError, MemoryError):
             raise
         except Exception as error:  # it was judged before it was written, so it has changed
@@ -56,3 +70,12 @@ class Fold:
                 f"the commit that begins at {at} can't be taken in ({type(error).__name__}: "
                 f"{error}); run verify, and restore the last backup"
             ) from error
+
+
+def seal_all(part: object) -> None:
+    """Seals the tables that an object holds."""
+    for value in vars(part).values():
+        if isinstance(value, Names | Ids | Objects | Numbers | Lists):
+            value.seal()
+        elif isinstance(value, History):
+            seal_all(value)

@@ -7,7 +7,7 @@ said.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from doxa.engine import events as ev
 from doxa.engine.rows import (
@@ -127,6 +127,22 @@ class Graph(Rows):
         """Says which claim a support is of."""
         self.s_claim[row] = claim
         self.extra_supports.add(claim, row)
+
+    def find_again(self, unresolved: Iterable[int], payload: Callable[[int], ev.Event]) -> None:
+        """What no column holds: unresolved corrections as they were recorded, given their rows,
+        those of them that still wait for a claim, and which predicates are single-valued."""
+        for row in unresolved:
+            event = payload(self.k_pos[row])
+            assert isinstance(event, ev.Correction), event
+            self.k_unresolved[row] = event
+            if event.unresolved is not None and self._waits(event, row):
+                self._dangling.setdefault((self.k_ws[row], event.unresolved), []).append(row)
+        for row, predicate in sorted(self.p_predicate.items()):
+            by_workspace = self.single_valued.setdefault(predicate, {})
+            by_workspace.setdefault(self.p_ws[row], []).append(row)
+
+    def _waits(self, event: ev.Correction, row: int) -> bool:
+        return event.corrects is None and not event.candidates and self.k_target[row] == NONE
 
     def _link_target(self, event: ev.Correction, row: int) -> None:
         if event.resolves is not None:

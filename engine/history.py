@@ -18,7 +18,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from doxa.engine.tables import NONE, Lists, Numbers
+from doxa.engine.numbers import Lists, Numbers
+from doxa.engine.tables import NONE
 from doxa.engine.times import EMPTY, NEG, POS, Intervals
 
 __all__ = ["OPEN", "DenseHistory", "History", "Piece"]

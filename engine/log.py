@@ -42,13 +42,15 @@ NO_LINK: Final = bytes(DIGEST)  # what the first event is chained to
 
 
 class Row(NamedTuple):
-    """One stored event; ``data`` is ``None`` once it is erased."""
+    """One stored event; ``data`` is ``None`` once it is erased. Where rows are read in pages, the
+    last of each has its link in the ``chain``."""
 
     position: int
     recorded_at: int
     type: str
     head: bytes
     data: bytes | None
+    chain: bytes | None = None
 
 
 class NewEvent(NamedTuple):

@@ -19,7 +19,7 @@ from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, entity
 from doxa.engine.history import Piece
 from doxa.engine.moments import Moments
-from doxa.engine.tables import Lists
+from doxa.engine.numbers import Lists
 from doxa.engine.times import NEG, POS, Instant
 from doxa.engine.view import Id, Payload, TruthView
 

@@ -16,7 +16,8 @@ from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.tables import NONE, Ids, Lists, Names, Numbers, Objects, Series
+from doxa.engine.numbers import Lists, Numbers, Series
+from doxa.engine.tables import NONE, Ids, Names, Objects
 
 __all__ = [
     "ARTEFACT",

@@ -25,7 +25,8 @@ PAGE: Final = 10_000  # rows a read
 FORK_PATIENCE: Final = 5.0  # seconds that a fork waits for what other threads do here
 POLL: Final = 0.02  # seconds between looks for what other processes appended
 
-_ROW: Final = "SELECT position, recorded_at, type, head, data FROM log WHERE position = ?"
+_ROW: Final = "SELECT position, recorded_at, type, head, data, chain FROM log WHERE position = ?"
+_LINK: Final = "SELECT recorded_at, chain FROM log WHERE position = ?"
 _ENDS: Final = "SELECT position, recorded_at, chain, (SELECT max(position) FROM log) FROM head"
 _STORED: Final = (
     "SELECT position, recorded_at, CAST(type AS BLOB), CAST(tags AS BLOB), head, data, salt,"
@@ -195,6 +196,11 @@ class LogStore:
         rows = self._readers.select(_ROW, (position,))
         return as_row(rows[0]) if rows else None
 
+    def link_at(self, position: int) -> tuple[int, bytes] | None:
+        """When the event at a position was recorded, and its link in the chain. O(log n)."""
+        rows = self._readers.select(_LINK, (position,))
+        return (rows[0][0], rows[0][1]) if rows else None
+
     def read_rows(
         self, after: int = 0, upto: int | None = None, page: int = PAGE
     ) -> Iterator[list[Row]]:
@@ -206,7 +212,8 @@ class LogStore:
         end = self.head().position
         end = end if upto is None else min(upto, end)
         while after < end:
-            rows = self._readers.select(ROWS, (after, end, page))
+            last = min(after + page, end)
+            rows = self._readers.select(ROWS, (last, after, end, page))
             if not rows or rows[-1][0] != after + len(rows):
                 first = next((n for n, r in enumerate(rows, after + 1) if r[0] != n), None)
                 raise DamageError(

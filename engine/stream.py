@@ -11,9 +11,10 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
@@ -29,10 +30,11 @@ from doxa.engine.errors import (
 )
 from doxa.engine.fold import Fold
 from doxa.engine.graph import NONE, Graph
-from doxa.engine.log import Head, NewEvent, Row, as_new
+from doxa.engine.log import Head, NewEvent, as_new
 from doxa.engine.salvage import leave_out
 from doxa.engine.store import PAGE, LogStore
 from doxa.engine.transaction import Transaction
+from doxa.engine.upkeep import Upkeep
 
 __all__ = ["Committed", "Request", "Stream"]
 
@@ -67,8 +69,10 @@ class Committed:
 class Stream:
     """One open log with its fold. Safe for threads; several processes may share the log."""
 
-    def __init__(self, store: LogStore) -> None:
+    def __init__(self, store: LogStore, checkpoint: Path | None = None) -> None:
+        """``checkpoint`` is the file that the fold is written down in, and begun with."""
         self.store = store
+        self.upkeep = Upkeep(store, checkpoint)
         self._mutex = threading.Lock()  # held by whoever changes the fold
         self._queue = CommitQueue(self._commit)
         # the events of the transaction under way, and the position of their first
@@ -121,17 +125,22 @@ class Stream:
 
     def _current(self) -> Fold:
         """The fold, rebuilt where need be and brought up to the head; the mutex is held."""
-        fold = Fold(self.payload) if self._state is None else self._state[0]
+        opening = self._state is None
+        fold = self.upkeep.opened(self.payload) if self._state is None else self._state[0]
         try:
-            fold.follow(self._tail(fold.position))
+            fold.follow(self.store.read_rows(fold.position))
+            self.upkeep.tend(fold, pausing=opening)
         except BaseException:
             self._state = None
             raise
         self._state = fold, fold.position
         return fold
 
-    def _tail(self, after: int) -> Iterable[Sequence[Row]]:
-        return self.store.read_rows(after)
+    def close(self) -> None:
+        """Writes down what is worth it. The log is closed by whoever opened it."""
+        with self._mutex:
+            if self._state is not None:
+                self.upkeep.tend(self._state[0], pausing=True)
 
     # -- appending
 
@@ -247,7 +256,7 @@ class Stream:
         if not self._pending[1]:
             self._pending = put.first, []
         self._pending[1].extend(folding)
-        fold.apply(put.first, put.recorded_at, folding)
+        fold.apply(put.first, put.recorded_at, folding, transaction.head.chain)
         return Committed(put.last, put.recorded_at, len(new), repeated, refused)
 
 

@@ -1,4 +1,4 @@
-"""Compact tables that only grow: texts, numbers and lists, found by key.
+"""Compact tables of texts that only grow.
 
 Each has a *sealed* part, a few flat arrays without a Python object an entry, and a live part of
 ordinary lists and dictionaries that new entries go into. `seal` moves the live part into new sealed
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
@@ -25,19 +25,16 @@ __all__ = [
     "Ids",
     "Index",
     "Ints",
-    "Lists",
     "Names",
-    "Numbers",
     "Objects",
-    "Series",
     "Strings",
+    "Texts",
 ]
 
 NONE: Final = -1
 Ints = npt.NDArray[Any]
 
 _LONG: Final = 64  # words of 4 bytes; longer texts are hashed one by one
-_SPREAD: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: multiplicative hashing
 
 
 def prime() -> int:
@@ -107,10 +104,7 @@ class Index:
         )
 
 
-_EMPTY: Final[Sequence[int]] = ()
-
-
-class _Texts(NamedTuple):
+class Texts(NamedTuple):
     """Texts one after another: text i is ``blob[ends[i]:ends[i + 1]]``."""
 
     blob: Any
@@ -118,20 +112,20 @@ class _Texts(NamedTuple):
     size: int
 
 
-_NO_TEXTS: Final = _Texts(b"", np.zeros(1, np.int64).data, 0)
+_NO_TEXTS: Final = Texts(b"", np.zeros(1, np.int64).data, 0)
 
 
-def _joined(old: _Texts, texts: Sequence[bytes]) -> _Texts:
+def _joined(old: Texts, texts: Sequence[bytes]) -> Texts:
     ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts)) + old.ends[old.size]
     blob = bytes(old.blob) + b"".join(texts)
-    return _Texts(blob, np.concatenate([np.asarray(old.ends), ends]).data, old.size + len(texts))
+    return Texts(blob, np.concatenate([np.asarray(old.ends), ends]).data, old.size + len(texts))
 
 
 class Strings:
     """Texts by number, in order of arrival."""
 
     def __init__(self) -> None:
-        self.parts: tuple[_Texts, list[str]] = (_NO_TEXTS, [])
+        self.parts: tuple[Texts, list[str]] = (_NO_TEXTS, [])
 
     def __len__(self) -> int:
         sealed, live = self.parts
@@ -156,7 +150,7 @@ class Strings:
         """The texts that are not sealed yet, to be appended to."""
         return self.parts[1]
 
-    def seal(self) -> _Texts:
+    def seal(self) -> Texts:
         """Moves the live texts into the sealed part."""
         sealed, live = self.parts
         if live:
@@ -164,21 +158,16 @@ class Strings:
             self.parts = (joined, [])
         return self.parts[0]
 
-    def load(self, sealed: _Texts) -> None:
+    def load(self, sealed: Texts) -> None:
         """Takes a sealed part over."""
         self.parts = (sealed, [])
-
-    def arrays(self) -> dict[str, Any]:
-        """The sealed part as flat arrays by name."""
-        sealed = self.seal()
-        return {"blob": sealed.blob, "ends": sealed.ends}
 
 
 class Objects:
     """JSON values by number, in order of arrival; sealed as their JSON text."""
 
     def __init__(self) -> None:
-        self.parts: tuple[_Texts, list[object]] = (_NO_TEXTS, [])
+        self.parts: tuple[Texts, list[object]] = (_NO_TEXTS, [])
 
     def __len__(self) -> int:
         sealed, live = self.parts
@@ -206,21 +195,16 @@ class Objects:
             return to_json(live[number - size]).decode()
         return str(blob[ends[number] : ends[number + 1]], "utf-8")
 
-    def seal(self) -> _Texts:
+    def seal(self) -> Texts:
         """Moves the live values into the sealed part."""
         sealed, live = self.parts
         if live:
             self.parts = (_joined(sealed, [to_json(value) for value in live]), [])
         return self.parts[0]
 
-    def load(self, sealed: _Texts) -> None:
+    def load(self, sealed: Texts) -> None:
         """Takes a sealed part over."""
         self.parts = (sealed, [])
-
-    def arrays(self) -> dict[str, Any]:
-        """The sealed part as flat arrays by name."""
-        sealed = self.seal()
-        return {"blob": sealed.blob, "ends": sealed.ends}
 
 
 class Names:
@@ -281,101 +265,14 @@ class Names:
         self._index = Index.over(hashes, np.arange(sealed.size))
         self._codes = {}
 
-    def load(self, texts: _Texts, secret: int, index: Index) -> None:
-        """Takes a sealed part over."""
+    def sealed(self) -> dict[str, Any]:
+        """The sealed parts by name."""
+        return {"texts": self.texts, "secret": self.secret, "index": self._index}
+
+    def load(self, texts: Texts, secret: int, index: Index | None) -> None:
+        """Takes sealed parts over."""
         self.texts.load(texts)
         self.secret, self._index, self._codes = secret, index, {}
-
-
-def _spread(key: int) -> int:
-    return (key * _SPREAD & 0xFFFFFFFFFFFFFFFF) >> 33
-
-
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """Whole numbers as keys: entry i has ``keys[i]``."""
-
-    keys: Any
-    index: Index
-
-    @classmethod
-    def over(cls, keys: Ints) -> _Keys:
-        spread = (keys.astype(np.uint64) * np.uint64(_SPREAD)) >> np.uint64(33)
-        return cls(keys.data, Index.over(spread.astype(np.int64), np.arange(len(keys))))
-
-    def find(self, key: int) -> int:
-        index, keys = self.index, self.keys
-        heads, bucket = index.heads, _spread(key) >> index.shift
-        for i in range(heads[bucket], heads[bucket + 1]):
-            number: int = index.numbers[i]
-            if keys[number] == key:
-                return number
-        return NONE
-
-
-class Numbers:
-    """Whole numbers of 31 bits by whole numbers of 63; NONE where there is none."""
-
-    def __init__(self) -> None:
-        self.live: dict[int, int] = {}
-        self._sealed: tuple[_Keys, Any] | None = None
-
-    def get(self, key: int) -> int:
-        found = self.live.get(key)
-        if found is not None:
-            return found
-        sealed = self._sealed
-        if sealed is None:
-            return NONE
-        place = sealed[0].find(key)
-        number: int = NONE if place == NONE else sealed[1][place]
-        return number
-
-    def __contains__(self, key: int) -> bool:
-        return self.get(key) != NONE
-
-    def __setitem__(self, key: int, number: int) -> None:
-        self.live[key] = number
-
-    def items(self) -> Iterator[tuple[int, int]]:
-        """All entries, each once."""
-        live = dict(self.live)
-        yield from live.items()
-        if self._sealed is not None:
-            keys, numbers = self._sealed
-            yield from (
-                (key, number)
-                for key, number in zip(keys.keys, numbers, strict=True)
-                if key not in live
-            )
-
-    def seal(self) -> None:
-        """Moves what is live into the sealed part."""
-        if not self.live:
-            return
-        entries = list(self.items())
-        keys = np.array([key for key, _ in entries], dtype=np.int64)
-        numbers = np.array([number for _, number in entries], dtype=np.int32)
-        self._sealed = (_Keys.over(keys), numbers.data)
-        self.live = {}
-
-
-class Series:
-    """Lists of whole numbers of 31 bits, by row; a list is given when its row is."""
-
-    def __init__(self) -> None:
-        self.ends, self.values = array("i", [0]), array("i")
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
-
-    def __getitem__(self, row: int) -> Sequence[int]:
-        return self.values[self.ends[row] : self.ends[row + 1]]
-
-    def append(self, values: Iterable[int]) -> None:
-        """The list of the next row."""
-        self.values.extend(values)
-        self.ends.append(len(self.values))
 
 
 class Ids:
@@ -455,92 +352,17 @@ class Ids:
         self._index = Index.over(hashes, np.arange(sealed.size))
         self.live = {}
 
+    def sealed(self) -> dict[str, Any]:
+        """The sealed parts by name."""
+        return {
+            "texts": self.texts,
+            "secret": self.secret,
+            "index": self._index,
+            "workspace": self.workspace,
+            "number": self.number,
+        }
 
-class Lists:
-    """Lists of whole numbers of 31 bits, by whole numbers of 63; each only grows at its end."""
-
-    def __init__(self) -> None:
-        self.live: dict[int, list[int]] = {}
-        self._sealed: tuple[_Keys, Any, Any] | None = None
-
-    def get(self, key: int) -> Sequence[int]:
-        """The list of a key; empty where there is none."""
-        found = self.live.get(key)
-        if found is not None:
-            return found
-        return _EMPTY if self._sealed is None else self._from_sealed(key)
-
-    def _from_sealed(self, key: int) -> Sequence[int]:
-        sealed = self._sealed
-        assert sealed is not None
-        keys, starts, values = sealed
-        place = keys.find(key)
-        if place == NONE:
-            return _EMPTY
-        found: Sequence[int] = values[starts[place] : starts[place + 1]]
-        return found
-
-    def __contains__(self, key: int) -> bool:
-        return bool(self.get(key))
-
-    def __bool__(self) -> bool:
-        return bool(self.live) or self._sealed is not None
-
-    def add(self, key: int, value: int) -> None:
-        """Appends to the list of a key."""
-        found = self.live.get(key)
-        if found is not None:
-            found.append(value)
-        elif self._sealed is None:
-            self.live[key] = [value]
-        else:
-            self.live[key] = [*self._from_sealed(key), value]
-
-    def own(self, key: int) -> list[int]:
-        """The list of a key, to be changed in place."""
-        found = self.live.get(key)
-        if found is None:
-            found = self.live[key] = list(self.get(key))
-        return found
-
-    def put(self, key: int, values: list[int]) -> None:
-        """Gives a key another list."""
-        self.live[key] = values
-
-    def items(self) -> Iterator[tuple[int, Sequence[int]]]:
-        """All keys with their lists, each once."""
-        live = dict(self.live)
-        yield from live.items()
-        if self._sealed is not None:
-            keys, starts, values = self._sealed
-            for place, key in enumerate(keys.keys):
-                if key not in live:
-                    yield key, values[starts[place] : starts[place + 1]]
-
-    def keys(self) -> Iterator[int]:
-        """All keys, each once."""
-        return (key for key, _ in self.items())
-
-    def seal(self) -> None:
-        """Moves what is live into the sealed part."""
-        if not self.live:
-            return
-        live = self.live
-        keys = [np.fromiter(live, np.int64, len(live))]
-        sizes = [np.fromiter(map(len, live.values()), np.int64, len(live))]
-        values = [np.fromiter((v for some in live.values() for v in some), np.int32)]
-        if self._sealed is not None:
-            old, starts, kept = self._sealed
-            old_keys, old_starts = np.asarray(old.keys), np.asarray(starts)
-            stay = ~np.isin(old_keys, keys[0])
-            keys.append(old_keys[stay])
-            sizes.append(np.diff(old_starts)[stay])
-            values.append(np.asarray(kept)[np.repeat(stay, np.diff(old_starts))])
-        starts = np.zeros(sum(map(len, sizes)) + 1, np.int64)
-        np.cumsum(np.concatenate(sizes), out=starts[1:])
-        self._sealed = (
-            _Keys.over(np.concatenate(keys)),
-            starts.data,
-            np.concatenate(values).data,
-        )
-        self.live = {}
+    def load(self, texts: Texts, secret: int, index: Index | None) -> None:
+        """Takes sealed parts over; the two columns are filled beside."""
+        self.texts.load(texts)
+        self.secret, self._index, self.live = secret, index, {}

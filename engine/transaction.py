@@ -40,7 +40,7 @@ __all__ = ["HEAD", "ROWS", "Transaction", "as_row"]
 
 HEAD: Final = "SELECT position, recorded_at, chain FROM head"
 ROWS: Final = (
-    "SELECT position, recorded_at, type, head, data FROM log"
+    "SELECT position, recorded_at, type, head, data, CASE position WHEN ? THEN chain END FROM log"
     " WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _END: Final = "SELECT position, recorded_at, chain FROM log ORDER BY position DESC LIMIT 1"
@@ -176,7 +176,8 @@ class Transaction:
 
     def rows(self, after: int) -> list[Row]:
         """The events after a position, as this transaction sees them."""
-        return list(map(as_row, self.select(ROWS, (after, times.POS, -1))))
+        end = self.head.position
+        return list(map(as_row, self.select(ROWS, (end, after, end, -1))))
 
     def append(
         self,

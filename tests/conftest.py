@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from doxa.engine import upkeep
 from tests import support
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ settings.register_profile(
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")
 )
+
+# Small histories are made compact and written down as often as large ones.
+upkeep.FEW, upkeep.MANY = 3, 20
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -124,6 +125,7 @@ def test_a_newer_format_is_left_to_the_newer_doxa(kept: Path) -> None:
 
 def test_an_event_of_a_newer_version_is_left_to_the_newer_doxa(kept: Path) -> None:
     _change(kept, "UPDATE log SET head=replace(head, '\"v\":1', '\"v\":2') WHERE position=3")
+    shutil.rmtree(kept / "cache")
     with pytest.raises(doxa.NewerFormat, match=r"version 2.*upgrade"):
         doxa.open(kept)
 

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import pytest
 
 import doxa
-from doxa.engine import stream as engine_stream
 from doxa.engine.fold import Fold
 from tests import children
 
@@ -363,8 +362,8 @@ def test_an_interruption_while_a_commit_is_folded_leaves_both_as_they_were(
     kept = opened.claim("x", "p", 1, source="s")
     apply = Fold.apply
 
-    def interrupted(fold: Fold, first: int, recorded_at: int, events: Any) -> NoReturn:
-        apply(fold, first, recorded_at, events)
+    def interrupted(fold: Fold, *commit: Any) -> NoReturn:
+        apply(fold, *commit)
         raise interruption("now")
 
     with monkeypatch.context() as patch:
@@ -516,17 +515,17 @@ def test_a_child_forked_in_the_midst_of_a_commit_is_refused_and_not_stuck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folding, forked = threading.Event(), threading.Event()
-    apply = engine_stream.Fold.apply
+    apply = Fold.apply
 
-    def slow(fold: Fold, first: int, recorded_at: int, events: Any) -> None:
-        apply(fold, first, recorded_at, events)
+    def slow(fold: Fold, *commit: Any) -> None:
+        apply(fold, *commit)
         if not forked.is_set():
             folding.set()
             forked.wait(30)
 
     with doxa.open(tmp_path / "l.doxa") as ledger:
         ledger.claim("x", "p", "before", source="s")
-        monkeypatch.setattr(engine_stream.Fold, "apply", slow)
+        monkeypatch.setattr(Fold, "apply", slow)
         writer = threading.Thread(target=lambda: ledger.claim("x", "p", "parent", source="s"))
         writer.start()
         folding.wait(30)

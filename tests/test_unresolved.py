@@ -22,7 +22,7 @@ def unresolved(id: str, name: str, **more: Any) -> dict[str, Any]:
 
 
 def oracle(ledger: Ledger, view: TruthView) -> Truth:
-    rows = [row for page in ledger.recorder.read_rows() for row in page]
+    rows = [row[:5] for page in ledger.recorder.read_rows() for row in page]
     return Truth(Log.from_rows(rows), view.v, view.k, workspace=view.workspace)
 
 
@@ -126,7 +126,7 @@ def test_a_ring_closed_by_an_arrival_is_reported_and_nobody_succeeds(ledger: Led
     view = check(ledger)
     assert view.standing("a") == view.standing("b") == "superseded"
     assert view.successors("a") == []
-    rows = [row for page in ledger.recorder.read_rows() for row in page]
+    rows = [row[:5] for page in ledger.recorder.read_rows() for row in page]
     assert rings(Log.from_rows(rows), view.k) == {frozenset({("", "a"), ("", "b")})}
     report = ledger.verify()
     assert report.ok

@@ -1,0 +1,313 @@
+"""The fold of a log in one file, to be mapped at the next opening instead of being made anew.
+
+The file is one of the things that may be thrown away at any time. It is bound to the log: it names
+the ledger, the position that it goes up to and the link of the chain there. It is written whole
+under another name and then renamed, and what doesn't fit (another ledger, another past, another
+shape, a byte that changed) is not used. Columns that grow are copied into memory; texts, lists and
+indexes are read where they lie in the file.
+
+Layout: `_HEAD` (magic, length and CRC of the directory, CRC of the rest), the directory (JSON: what
+the file is bound to, and each section's place and type), and the sections, each at a multiple of 64
+bytes, in the machine's byte order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import struct
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from doxa.engine import events as ev
+from doxa.engine.fold import Fold
+from doxa.engine.history import History
+from doxa.engine.moments import Moments
+from doxa.engine.numbers import Keys, Lists, Numbers, Series
+from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
+
+__all__ = ["SHAPE", "Bound", "bound", "load", "save"]
+
+SHAPE: Final = 1  # of what is stored here; another one is thrown away
+_MAGIC: Final = b"doxa-fold\x00"
+_HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
+_ALIGN: Final = 64
+
+# What a fold has beside columns and tables: found again from them, or kept only for speed.
+_FOUND_AGAIN: Final = {
+    "graph": ("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
+    "belief": ("graph", "hypothesis", "shared", "_rivals", "_spans", "_origins", "_object_keys"),
+    "registry": ("belief", "graph", "payload", "_bound", "_fingerprints"),
+    "history": ("default", "_drafts", "_drafted"),
+}
+
+
+class Bound(NamedTuple):
+    """What a checkpoint is of: a ledger, up to a position, with the link of the chain there."""
+
+    ledger: str
+    position: int
+    recorded_at: int
+    chain: str
+
+
+# ---------------------------------------------------------------- what is stored
+
+
+class _Writing:
+    """Collects sections by name."""
+
+    def __init__(self) -> None:
+        self.sections: dict[str, tuple[str, Any]] = {}
+        self.numbers: dict[str, int] = {}
+
+    def put(self, name: str, value: Any) -> None:
+        """One part of a fold, by what it is."""
+        if isinstance(value, array):
+            self.sections[name] = (value.typecode, memoryview(value).cast("B"))
+        elif isinstance(value, bytearray | bytes):
+            self.sections[name] = ("B", memoryview(value))
+        elif isinstance(value, memoryview):
+            self.sections[name] = (value.format, value.cast("B"))
+        elif isinstance(value, Texts):
+            self.put(f"{name}.blob", value.blob)
+            self.put(f"{name}.ends", value.ends)
+        elif isinstance(value, Index):
+            self.numbers[f"{name}.shift"] = value.shift
+            for part in ("heads", "hashes", "numbers"):
+                self.put(f"{name}.{part}", getattr(value, part))
+        elif isinstance(value, Strings | Objects):
+            self.put(name, value.seal())
+        elif isinstance(value, Names | Ids | Numbers | Lists):
+            value.seal()
+            for part, of in value.sealed().items():
+                self.put_any(f"{name}.{part}", of)
+        elif isinstance(value, Series | Moments):
+            for part in ("ends", "values") if isinstance(value, Series) else ("at", "row"):
+                self.put(f"{name}.{part}", getattr(value, part))
+        elif isinstance(value, History):
+            self.put_all(name, value, _FOUND_AGAIN["history"])
+        elif isinstance(value, dict):
+            keys = array("i", value)
+            self.put(f"{name}.keys", keys)
+            self.put(f"{name}.sizes", array("i", map(len, value.values())))
+            self.put(f"{name}.values", array("i", b"".join(map(bytes, value.values()))))
+        else:
+            raise TypeError(f"{name} is a {type(value).__name__}, which no checkpoint can hold")
+
+    def put_any(self, name: str, value: Any) -> None:
+        """A part, or a number."""
+        if isinstance(value, int):
+            self.numbers[name] = value
+        elif value is not None:
+            self.put(name, value)
+
+    def put_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
+        """All parts of an object, so that none that is added later can be forgotten."""
+        for part, value in vars(of).items():
+            if part not in but:
+                self.put(f"{name}.{part}", value)
+
+
+def save(path: Path, fold: Fold, to: Bound) -> None:
+    """Writes a checkpoint of a fold, which nobody may change meanwhile. Raises `OSError`."""
+    belief = fold.belief
+    writing = _Writing()
+    writing.put_all("graph", belief.graph, _FOUND_AGAIN["graph"])
+    writing.put_all("belief", belief, _FOUND_AGAIN["belief"])
+    writing.put_all("registry", fold.registry, _FOUND_AGAIN["registry"])
+    writing.put("unresolved", array("i", sorted(belief.graph.k_unresolved)))
+    places, at = {}, 0
+    for name, (kind, data) in writing.sections.items():
+        places[name] = (at, len(data), kind)
+        at += -(-len(data) // _ALIGN) * _ALIGN
+    directory = to_json(
+        {
+            "shape": SHAPE,
+            "order": sys.byteorder,
+            "bound": to._asdict(),
+            "numbers": writing.numbers,
+            "sections": places,
+            "size": at,
+        }
+    )
+    start = _HEAD.size + len(directory)
+    start += -start % _ALIGN
+    crc = 0
+    for _, data in writing.sections.values():
+        crc = zlib.crc32(bytes(-len(data) % _ALIGN), zlib.crc32(data, crc))
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(_HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc))
+            file.write(directory)
+            file.write(bytes(start - _HEAD.size - len(directory)))
+            for _, data in writing.sections.values():
+                file.write(data)
+                file.write(bytes(-len(data) % _ALIGN))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+# ---------------------------------------------------------------- what is found
+
+
+class _Reading:
+    """The sections of a mapped file."""
+
+    def __init__(self, data: memoryview, directory: dict[str, Any]) -> None:
+        self.data, self.sections = data, directory["sections"]
+        self.numbers = directory["numbers"]
+
+    def view(self, name: str) -> memoryview:
+        at, length, kind = self.sections[name]
+        return self.data[at : at + length].cast(kind) if length else memoryview(b"").cast("B")
+
+    def texts(self, name: str) -> Texts:
+        ends = self.view(f"{name}.ends")
+        return Texts(self.view(f"{name}.blob"), ends, len(ends) - 1)
+
+    def index(self, name: str) -> Index | None:
+        if f"{name}.shift" not in self.numbers:
+            return None
+        parts = (self.view(f"{name}.{part}") for part in ("heads", "hashes", "numbers"))
+        return Index(self.numbers[f"{name}.shift"], *parts)
+
+    def keys(self, name: str) -> Keys:
+        index = self.index(f"{name}.index")
+        assert index is not None, name
+        return Keys(self.view(f"{name}.keys"), index)
+
+    def fill(self, name: str, value: Any) -> None:
+        """Fills one part of an empty fold, by what it is."""
+        if isinstance(value, array):
+            del value[:]
+            value.frombytes(self.view(name).cast("B"))
+        elif isinstance(value, bytearray):
+            value[:] = self.view(name)
+        elif isinstance(value, Strings | Objects):
+            value.load(self.texts(name))
+        elif isinstance(value, Names):
+            value.load(
+                self.texts(f"{name}.texts"),
+                self.numbers[f"{name}.secret"],
+                self.index(f"{name}.index"),
+            )
+        elif isinstance(value, Ids):
+            for part in (value.workspace, value.number):
+                self.fill(f"{name}.{'workspace' if part is value.workspace else 'number'}", part)
+            value.load(
+                self.texts(f"{name}.texts"),
+                self.numbers[f"{name}.secret"],
+                self.index(f"{name}.index"),
+            )
+        elif isinstance(value, Numbers):
+            if f"{name}.values" in self.sections:
+                value.load(self.keys(f"{name}.keys"), self.view(f"{name}.values"))
+        elif isinstance(value, Lists):
+            if f"{name}.values" in self.sections:
+                values = self.view(f"{name}.values")
+                value.load(self.keys(f"{name}.keys"), self.view(f"{name}.starts"), values)
+        elif isinstance(value, Series):
+            self.fill(f"{name}.ends", value.ends)
+            self.fill(f"{name}.values", value.values)
+        elif isinstance(value, Moments):
+            self.fill(f"{name}.at", value.at)
+            self.fill(f"{name}.row", value.row)
+        elif isinstance(value, History):
+            self.fill_all(name, value, _FOUND_AGAIN["history"])
+        else:
+            assert isinstance(value, dict), (name, value)
+            values, at = self.view(f"{name}.values"), 0
+            sizes = self.view(f"{name}.sizes")
+            for key, size in zip(self.view(f"{name}.keys"), sizes, strict=True):
+                value[key] = array("i", values[at : at + size].tobytes())
+                at += size
+
+    def fill_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
+        for part, value in vars(of).items():
+            if part not in but:
+                self.fill(f"{name}.{part}", value)
+
+
+def _directory(data: memoryview) -> tuple[dict[str, Any], int, int] | None:
+    """The directory of a checkpoint, where its sections begin, and their CRC."""
+    if len(data) < _HEAD.size:
+        return None
+    magic, length, crc, rest = _HEAD.unpack_from(data)
+    end = _HEAD.size + length
+    if magic != _MAGIC or len(data) < end or zlib.crc32(data[_HEAD.size : end]) != crc:
+        return None
+    found: dict[str, Any] = from_json(bytes(data[_HEAD.size : end]))
+    start = end + -end % _ALIGN
+    if found["shape"] != SHAPE or found["order"] != sys.byteorder:
+        return None
+    return (found, start, rest) if len(data) == start + found["size"] else None
+
+
+@contextlib.contextmanager
+def _mapped(path: Path) -> Iterator[memoryview | None]:
+    try:
+        with path.open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):  # there is none, or an empty one
+        yield None
+        return
+    yield data
+
+
+def bound(path: Path) -> Bound | None:
+    """What a checkpoint is of, as far as its directory can be read."""
+    with _mapped(path) as data:
+        found = None if data is None else _directory(data)
+    return None if found is None else Bound(**found[0]["bound"])
+
+
+def load(
+    path: Path,
+    ledger: str,
+    chain_at: Callable[[int], tuple[int, bytes] | None],
+    payload: Callable[[int], ev.Event],
+) -> Fold | None:
+    """The fold that a checkpoint holds, or ``None`` where there is none that fits.
+
+    ``chain_at`` gives when the event at a position of the log was recorded, and its link.
+    """
+    with _mapped(path) as data:
+        found = None if data is None else _directory(data)
+        if data is None or found is None:
+            return None
+        directory, start, crc = found
+        to = Bound(**directory["bound"])
+        there = chain_at(to.position)
+        if to.ledger != ledger or there != (to.recorded_at, bytes.fromhex(to.chain)):
+            return None
+        sections = data[start:]
+        if zlib.crc32(sections) != crc:
+            return None
+        return _fold(_Reading(sections, directory), to, payload)
+
+
+def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> Fold:
+    fold = Fold(payload)
+    belief, graph = fold.belief, fold.belief.graph
+    reading.fill_all("graph", graph, _FOUND_AGAIN["graph"])
+    reading.fill_all("belief", belief, _FOUND_AGAIN["belief"])
+    reading.fill_all("registry", fold.registry, _FOUND_AGAIN["registry"])
+    graph.position, graph.recorded_at = to.position, to.recorded_at
+    fold.chain = bytes.fromhex(to.chain)
+    graph.find_again(reading.view("unresolved"), payload)
+    return fold

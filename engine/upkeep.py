@@ -1,0 +1,75 @@
+"""When a fold is made compact, and when it is written down for the next opening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from doxa.engine import checkpoint
+from doxa.engine import events as ev
+from doxa.engine.fold import Fold
+from doxa.engine.store import LogStore
+
+__all__ = ["Upkeep"]
+
+# A checkpoint is written when so many events are new, or this part of those before: at opening,
+# when they have just been read, and at closing; while the ledger is open, rarely.
+FEW = 5_000
+PART = 16
+MANY = 100_000
+LARGE_PART = 2
+
+
+class Upkeep:
+    """The checkpoint of one log; in memory, or in a folder that can't be written, folds are made
+    compact all the same."""
+
+    def __init__(self, store: LogStore, path: Path | None) -> None:
+        self.store, self.path = store, path
+        self.position = 0  # what is compact of the fold
+        self.problem: str | None = None  # why the last checkpoint could not be written
+
+    def opened(self, payload: Callable[[int], ev.Event]) -> Fold:
+        """The fold to begin with: that of the checkpoint, where there is one that fits."""
+        fold = None
+        if self.path is not None:
+            fold = checkpoint.load(self.path, self.store.ledger_id, self.store.link_at, payload)
+        found = Fold(payload) if fold is None else fold
+        self.position = found.position
+        return found
+
+    def tend(self, fold: Fold, *, pausing: bool = False) -> None:
+        """Makes a fold compact, and writes it down, if it is worth it; sooner when ``pausing``,
+        at the beginning or end of work. Nobody may change the fold meanwhile, or have changed it
+        beyond the log."""
+        fresh = fold.position - self.position
+        few, part = (FEW, PART) if pausing else (MANY, LARGE_PART)
+        if fresh >= max(few, self.position // part):
+            self.keep(fold)
+
+    def keep(self, fold: Fold) -> None:
+        """Makes a fold compact, and writes it down where it can be."""
+        self.position = fold.position
+        if self.path is None or fold.chain is None:
+            fold.seal()
+            return
+        before = checkpoint.bound(self.path)
+        if (
+            before is not None
+            and before.ledger == self.store.ledger_id
+            and before.position >= fold.position
+        ):
+            fold.seal()
+            return
+        to = checkpoint.Bound(
+            self.store.ledger_id,
+            fold.position,
+            fold.belief.graph.recorded_at,
+            fold.chain.hex(),
+        )
+        try:
+            checkpoint.save(self.path, fold, to)
+            self.problem = None
+        except OSError as error:  # the ledger is whole without it; stats tells
+            self.problem = f"{self.path}: {error.strerror or error}"
+            fold.seal()
