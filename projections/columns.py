@@ -6,6 +6,7 @@ copied when it is asked for. Columns that change in place are copied anew each t
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from array import array
@@ -100,3 +101,14 @@ def _dtype(column: array[int] | bytearray) -> Any:
 def changing(column: array[int], rows: int) -> Ints:
     """A copy of the beginning of a column whose entries change."""
     return np.frombuffer(column[:rows], _dtype(column))
+
+
+def _start_in_child() -> None:
+    """A forked child does not have the thread that may hold a lock here."""
+    global _lock
+    _lock = threading.Lock()
+    _made.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_in_child)

@@ -99,7 +99,8 @@ def added(belief: Belief, kind: int, after: int, upto: int, at: int) -> Rectangl
     """
     owners = _owners(belief, kind)
     first, end = bisect_right(owners.position, after), bisect_right(owners.position, upto)
-    begun = _begun(belief, owners, np.arange(first, end), _since(owners, first, end), at)
+    since = _since(belief, owners, first, end, (after, at))
+    begun = _begun(belief, owners, np.arange(first, end), since, at)
     low, high = bisect_right(owners.history.known, after), bisect_right(owners.history.known, upto)
     found = _joined(begun, _changes(belief, owners, np.arange(low, high), at))
     if kind == CORRECTION and belief.graph.k_unresolved:
@@ -116,8 +117,8 @@ def closed(belief: Belief, kind: int, after: int, upto: int) -> Rectangles:
     history = owners.history
     until = np.frombuffer(history.until[: bisect_right(history.known, after)], np.int32)
     changed = np.flatnonzero((until > after) & (until <= upto))
-    since = _since(owners, 0, bisect_right(owners.position, after))
-    ended = np.flatnonzero((since > after) & (since <= upto))
+    since = _since(belief, owners, 0, bisect_right(owners.position, after), (after, upto))
+    ended = np.flatnonzero(since != OPEN)
     found = _joined(
         _begun(belief, owners, ended, since[ended], upto), _changes(belief, owners, changed, upto)
     )
@@ -128,13 +129,19 @@ def closed(belief: Belief, kind: int, after: int, upto: int) -> Rectangles:
     return found
 
 
-def _since(owners: _Owners, first: int, end: int) -> Ints:
-    """From when on the history knows of each of the owners, OPEN where it never does."""
+def _since(belief: Belief, owners: _Owners, first: int, end: int, between: tuple[int, int]) -> Ints:
+    """From when on the history knows of each of the owners, OPEN where it does not begin to after
+    one position and up to another."""
     found = np.full(end - first, OPEN, np.int32)
-    low = first * owners.spread + owners.kind
-    part = owners.history.since[low : end * owners.spread]
-    known = np.frombuffer(part, np.int32)[:: owners.spread]
-    found[: len(known)] = known
+    history, arrays = owners.history, columns_of(belief)
+    low, high = (bisect_right(history.known, position) for position in between)
+    of = arrays.ints(history.owner, high)[low:]
+    begins = arrays.ints(history.before, high)[low:] == NONE
+    if owners.spread > 1:
+        begins &= (of & 7) == owners.kind
+    of = of[begins] // owners.spread - first
+    inside = (of >= 0) & (of < len(found))
+    found[of[inside]] = arrays.ints(history.known, high)[low:][begins][inside]
     return found
 
 
@@ -231,8 +238,9 @@ def _of_names(belief: Belief, owners: _Owners, at: int) -> Rectangles:
     count = bisect_right(owners.history.known, at)
     of = columns_of(belief).ints(owners.history.owner, count)
     changes = np.flatnonzero(np.isin(of, rows * owners.spread + owners.kind))
+    since = _since(belief, owners, 0, end, (0, at))
     every = _joined(
-        _begun(belief, owners, rows, _since(owners, 0, end)[rows], at, clip=False),
+        _begun(belief, owners, rows, since[rows], at, clip=False),
         _changes(belief, owners, changes, at, clip=False),
     )
     owner, meets = every.owner, met[every.owner]

@@ -29,8 +29,9 @@ from doxa.engine.graph import (
     SUPPORT,
     WITHDRAWAL,
 )
+from doxa.engine.numbers import Series
 from doxa.engine.rows import NAMED, UNBOUND
-from doxa.engine.tables import Objects, Series, Strings
+from doxa.engine.tables import Objects, Strings
 from doxa.engine.times import NEG
 from doxa.projections.columns import Ints, column_texts, columns_of
 from doxa.projections.rectangles import Commits, Rectangles, added, closed
@@ -471,7 +472,20 @@ TABLES: Final = {
             ),
             _artefacts,
         ),
-        Table("events", _schema(texts=("type", "id", "workspace"), ints=_RECORDED), _events),
+        Table(
+            "events",
+            pa.schema(
+                [
+                    ("position", pa.int64()),
+                    ("known_from", pa.int64()),
+                    ("recorded_at", pa.int64()),
+                    ("type", pa.string()),
+                    ("id", pa.string()),
+                    ("workspace", pa.string()),
+                ]
+            ),
+            _events,
+        ),
     )
 }
 """All tables by name; ``position`` is the key of a plain one, with ``valid_from`` and

@@ -1,0 +1,172 @@
+"""The ledger's tables for SQL, and as Parquet files."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doxa.engine import times
+from doxa.engine.errors import CallerError
+from doxa.engine.stream import Stream
+from doxa.places import CACHE
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from doxa.engine.belief import Belief
+    from doxa.engine.sqlite import SQLiteRecorder
+    from doxa.projections.publication import Publication
+    from doxa.projections.serving import Served
+
+__all__ = ["Querying", "Result"]
+
+_making = threading.Lock()
+
+
+class Result:
+    """The rows that a query gave. It has a length, and is iterated row by row."""
+
+    def __init__(self, table: pyarrow.Table) -> None:
+        self._table = table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._table.column_names)
+
+    @cached_property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples of plain Python values. Raises `CallerError` for a time that Python
+        has no value for."""
+        try:
+            columns = [_plain(column.to_pylist()) for column in self._table.columns]
+        except (ValueError, OverflowError) as error:
+            raise CallerError(
+                f"a value can't be given in Python ({error}); cast it to text in the query"
+            ) from None
+        return list(zip(*columns, strict=True)) if columns else []
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Result({len(self)} rows of {', '.join(self.columns)})"
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as an Arrow table."""
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas ``DataFrame``."""
+        from doxa.adapters.frames import to_pandas
+
+        return to_pandas(self._table)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a Polars ``DataFrame``."""
+        from doxa.adapters.frames import to_polars
+
+        return to_polars(self._table)
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Whole numbers of any size as ``int``: sums of them come as decimals without places."""
+    return [
+        int(value)
+        if isinstance(value, Decimal) and value.is_finite() and value.as_tuple().exponent == 0
+        else value
+        for value in values
+    ]
+
+
+class Querying:
+    """What is asked in SQL, and given to other engines."""
+
+    recorder: SQLiteRecorder
+    _stream: Stream
+    _served: Served | None = None
+
+    def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
+        """Runs one SELECT over the ledger's tables, as new as its log.
+
+        ``params`` are the values of ``?`` in order, or of ``$name`` by name; a ``datetime`` or
+        ``date`` among them is given as microseconds, as the tables have it. Nothing but the tables
+        is in reach. Raises `InvalidQuery`.
+        """
+        return Result(self._serving().query(query, _params(params)))
+
+    def export_parquet(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> dict[str, int]:
+        """Writes the ledger's tables as Parquet files into a folder, one a table, and returns how
+        many rows each has.
+
+        The folder is new, empty, or an earlier export, which is replaced; it appears whole.
+        ``progress(parts done, total)`` is called now and then. Raises `CallerError` where the
+        folder holds anything else, `StorageError` where it can't be written.
+        """
+        from doxa.projections.export import export_parquet
+
+        belief, head = self._believed()
+        link = self._link(head) or ""
+        return export_parquet(belief, head, link, self.recorder.ledger_id, folder, progress)
+
+    def _serving(self) -> Served:
+        with _making:
+            if self._served is None:
+                from doxa.projections.serving import Served
+
+                self._served = Served(self._believed, self._publication())
+            return self._served
+
+    def _publication(self) -> Publication | None:
+        """Where the tables are kept; None in memory."""
+        from doxa.projections.publication import Publication
+
+        path = self.recorder.path
+        if path is None:
+            return None
+        return Publication(Path(path).parent / CACHE, self.recorder.ledger_id, self._link)
+
+    def _believed(self) -> tuple[Belief, int]:
+        fold, head = self._stream.capture()
+        return fold.belief, head
+
+    def _link(self, position: int) -> str | None:
+        """The chain's link at a position of the log."""
+        found = self.recorder.link_at(position)
+        return None if found is None else found[1].hex()
+
+    def _stop_serving(self) -> None:
+        if self._served is not None:
+            self._served.close()
+
+
+def _params(given: object) -> list[Any] | dict[str, Any] | None:
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return {str(name): _param(value) for name, value in given.items()}
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        return [_param(value) for value in given]
+    raise CallerError(f"params is {given!r:.80}; give a list, or a mapping by name")
+
+
+def _param(value: Any) -> Any:
+    if isinstance(value, datetime | date):
+        return times.instant(value, "a time in params")
+    return value

@@ -1,0 +1,273 @@
+"""The tables of a ledger for SQL: sealed segments, and what came since, in one DuckDB in memory.
+
+The segments are attached, not loaded, and what they lack is added from the belief as the log grows.
+Then the doors are shut: no query reaches a file, an extension, a setting or a table that it could
+change. Each query reads in a transaction and on a cursor of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from doxa.engine.belief import Belief
+from doxa.engine.errors import DamageError
+from doxa.engine.times import NEG, POS
+from doxa.projections.errors import InvalidQuery
+from doxa.projections.publication import Manifest, Publication
+from doxa.projections.segments import chunks, insert, intact
+from doxa.projections.tables import ENDS, TABLES
+
+__all__ = ["PUBLISHED", "Served"]
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+
+PUBLISHED: Final = 20_000  # events that are not published yet, from which on they are
+LONGEST: Final = 600_000  # milliseconds that a query may take
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+    "memory_limit": "50%",
+    "temp_directory": "",
+    "max_execution_time": LONGEST,
+}
+_SHUT: Final = ("SET TimeZone = 'UTC'", "SET enable_external_access = false",
+                "SET lock_configuration = true")  # fmt: skip
+_DAMAGE: Final = (duckdb.IOException, duckdb.InternalException, duckdb.FatalException)
+_KEY: Final = ("position", "valid_from", "known_from")
+_LATER: Final = ("known_to", "known_to_at")
+
+# For queries: instants as numbers and back, and the slice at two coordinates.
+_INSTANT: Final = r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d))?"
+_MACROS: Final = (
+    f"""CREATE MACRO instant(text) AS CASE WHEN regexp_full_match(text, '{_INSTANT}')
+        THEN epoch_us(CAST(text AS TIMESTAMPTZ))
+        ELSE error('instant(' || text || '): give a day, or a time with its zone, as '
+            || '2024-03-01 or 2024-03-01T09:00:00Z') END""",
+    f"""CREATE MACRO iso(micros) AS CASE WHEN micros IN ({NEG}, {POS}) THEN NULL
+        ELSE strftime(make_timestamp(micros), CASE WHEN micros % 1000000 = 0
+            THEN '%Y-%m-%dT%H:%M:%SZ' ELSE '%Y-%m-%dT%H:%M:%S.%fZ' END) END""",
+    """CREATE MACRO known(micros) AS
+        (SELECT coalesce(max(position), 0) FROM events WHERE recorded_at <= micros)""",
+    f"""CREATE MACRO believed(valid_at, known_at := {POS - 1}) AS TABLE SELECT * FROM beliefs
+        WHERE valid_from <= valid_at AND valid_at < valid_to
+        AND known_from <= known_at AND known_at < known_to""",
+)
+
+
+class _Instance:
+    """One DuckDB in memory with all tables: those of a manifest, and what was added since."""
+
+    def __init__(self, folder: Path | None = None, manifest: Manifest | None = None) -> None:
+        self.sealed = self.covered = 0 if manifest is None else manifest.position
+        self.con = duckdb.connect(config=_CONFIG)
+        try:
+            attached = []
+            for number, name in enumerate(() if manifest is None else manifest.files):
+                path = str(folder / name if folder is not None else name).replace("'", "''")
+                self.con.execute(f"ATTACH '{path}' AS sealed{number} (READ_ONLY)")
+                attached.append((f"sealed{number}.main", number > 0))
+            self._make_tables([*attached, ("tail", True)])
+            for statement in (*_MACROS, *_SHUT):
+                self.con.execute(statement)
+        except BaseException:
+            self.con.close()
+            raise
+
+    def _make_tables(self, places: list[tuple[str, bool]]) -> None:
+        """A view over each table's parts; ``places`` also says whether they have ends."""
+        self.con.execute("CREATE SCHEMA tail")
+        for name, table in TABLES.items():
+            insert(
+                self.con, f"CREATE TABLE tail.{name} AS FROM came_in", table.schema.empty_table()
+            )
+            rows = _united(name, [place for place, _ in places])
+            if table.kind is not None:
+                insert(
+                    self.con, f"CREATE TABLE tail.{name}_ends AS FROM came_in", ENDS.empty_table()
+                )
+                ends = _united(f"{name}_ends", [place for place, has in places if has])
+                columns = [
+                    f"coalesce(e.{column}, r.{column}) AS {column}"
+                    if column in _LATER
+                    else f"r.{column}"
+                    for column in table.schema.names
+                ]
+                same = " AND ".join(f"e.{column} = r.{column}" for column in _KEY)
+                rows = f"SELECT {', '.join(columns)} FROM ({rows}) r LEFT JOIN ({ends}) e ON {same}"
+            self.con.execute(f"CREATE VIEW {name} AS {rows}")
+
+    def follow(self, belief: Belief, upto: int) -> None:
+        """Adds what came in since, up to the end of a commit; all of it is seen at once."""
+        if upto <= self.covered:
+            return
+        after = self.covered
+        self.con.execute("BEGIN")
+        try:
+            for name, table in TABLES.items():
+                for low, high in chunks(belief, after, upto):
+                    rows = table.added(belief, low, high, upto)
+                    if rows.num_rows:
+                        insert(self.con, f"INSERT INTO tail.{name} FROM came_in", rows)
+                ended = table.ended(belief, after, upto) if after else ENDS.empty_table()
+                if ended.num_rows:
+                    insert(self.con, f"INSERT INTO tail.{name}_ends FROM came_in", ended)
+            self.con.execute("COMMIT")
+        except BaseException:
+            self.con.execute("ROLLBACK")
+            raise
+        self.covered = upto
+
+
+def _united(name: str, places: Sequence[str]) -> str:
+    return " UNION ALL ".join(f"SELECT * FROM {place}.{name}" for place in places)
+
+
+class Served:
+    """The tables of one ledger, as new as its log. Safe for threads, and after a fork.
+
+    ``capture`` gives the belief and the head; ``publication`` is where the tables are kept, None
+    where they are not.
+    """
+
+    def __init__(
+        self, capture: Callable[[], tuple[Belief, int]], publication: Publication | None
+    ) -> None:
+        self._capture, self.publication = capture, publication
+        self._mutex = threading.Lock()
+        self._instance: _Instance | None = None
+        self._tried = 0  # the head when publishing was last thought of
+        _served.add(self)
+
+    def query(self, sql: str, params: Params = None) -> pa.Table:
+        """The result of one SELECT. Raises `InvalidQuery`, or `DamageError` where what is kept in
+        memory can't be read either."""
+        try:
+            return self._run(sql, params)
+        except _DAMAGE as error:  # a segment came to harm while it was attached
+            with self._mutex:
+                self._instance = self._anew()
+            try:
+                return self._run(sql, params)
+            except _DAMAGE:
+                raise DamageError(f"the query can't be run: {error}") from error
+
+    def _run(self, sql: str, params: Params) -> pa.Table:
+        with self._mutex:
+            cursor = self._current().con.cursor()
+        try:
+            statement = _select(cursor, sql)
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            return cursor.sql(statement, params=params).to_arrow_table()
+        except _DAMAGE:
+            raise
+        except (duckdb.Error, UnicodeError) as error:
+            raise InvalidQuery(str(error)) from None
+        finally:
+            cursor.close()
+
+    def _current(self) -> _Instance:
+        """The instance, as new as the log; the mutex is held."""
+        belief, head = self._capture()
+        instance = self._instance
+        if instance is None or head - max(instance.sealed, self._tried) >= PUBLISHED:
+            instance = self._instance = self._renewed(belief, head)
+        instance.follow(belief, head)
+        return instance
+
+    def _renewed(self, belief: Belief, head: int) -> _Instance:
+        """An instance over what is published, which is done first where much has come since; the
+        old one where nothing newer is."""
+        old, publication, self._tried = self._instance, self.publication, head
+        if publication is None:
+            return old or _Instance()
+        manifest = publication.manifest()
+        if head - (manifest.position if manifest else 0) >= PUBLISHED:
+            manifest = publication.publish(belief, head) or manifest
+        if old is not None and (manifest is None or manifest.position <= old.sealed):
+            return old
+        return self._attached(manifest)
+
+    def _attached(self, manifest: Manifest | None) -> _Instance:
+        publication = self.publication
+        if publication is None or manifest is None:
+            return _Instance()
+        if not any(intact(publication.folder, segment) for segment in manifest.segments):
+            try:
+                return _Instance(publication.folder, manifest)
+            except duckdb.Error:
+                pass  # written by another DuckDB, or removed just now
+        newer = publication.manifest()
+        if newer is not None and newer.files != manifest.files:
+            return self._attached(newer)
+        return self._anew()
+
+    def _anew(self) -> _Instance:
+        """An instance that uses nothing of what was published."""
+        belief, head = self._capture()
+        publication, self._tried = self.publication, head
+        if publication is not None:
+            manifest = publication.publish(belief, head, anew=True)
+            if manifest is not None:
+                try:
+                    return _Instance(publication.folder, manifest)
+                except duckdb.Error:
+                    return _Instance()
+        return _Instance()
+
+    def close(self) -> None:
+        """Drops the instance; queries under way are finished, and the next makes another."""
+        with self._mutex:
+            if self._instance is not None:
+                self._instance.con.close()
+            self._instance, self._tried = None, 0
+
+    def _start_in_child(self) -> None:
+        """A forked child does not have the threads of its parent's DuckDB: it leaves that alone."""
+        if self._instance is not None:
+            _left_alone.append(self._instance)
+        self._mutex, self._instance = threading.Lock(), None
+
+
+def _select(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """The one statement of a query. Raises `InvalidQuery`."""
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1:
+        raise InvalidQuery(f"the query has {len(statements)} statements; give one SELECT")
+    kind = statements[0].type
+    if kind != duckdb.StatementType.SELECT:
+        raise InvalidQuery(
+            f"it is a statement of the kind {kind.name}; only SELECT is run (a PIVOT names its "
+            "columns with IN)"
+        )
+    return statements[0]
+
+
+_served: weakref.WeakSet[Served] = weakref.WeakSet()
+_left_alone: list[_Instance] = []
+
+
+def _renew_after_fork() -> None:
+    for served in tuple(_served):
+        served._start_in_child()
+
+
+def _close_all() -> None:
+    for served in tuple(_served):
+        served.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)
+atexit.register(_close_all)
