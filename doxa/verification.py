@@ -193,6 +193,7 @@ def stats(ledger: Ledger) -> dict[str, Any]:
             graph.names.texts[code]: graph.revision(code, head) for code in sorted(graph.revisions)
         },
         "sources": len(graph.r_name),
+        "checkpoint": ledger.checkpoint(),
         "bytes": {} if ledger.path is None else dict(_sizes(ledger)),
         "sqlite": ledger.recorder.sqlite_version,
         "wal_reset_bug": ledger.recorder.wal_reset_bug,

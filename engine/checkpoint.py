@@ -18,6 +18,7 @@ import mmap
 import os
 import struct
 import sys
+import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ SHAPE: Final = 1  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
+_ABANDONED: Final = 600.0  # seconds after which nobody writes on
 
 # What a fold has beside columns and tables: found again from them, or kept only for speed.
 _FOUND_AGAIN: Final = {
@@ -144,6 +146,7 @@ def save(path: Path, fold: Fold, to: Bound) -> None:
     for _, data in writing.sections.values():
         crc = zlib.crc32(bytes(-len(data) % _ALIGN), zlib.crc32(data, crc))
     path.parent.mkdir(exist_ok=True)
+    _sweep(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         with temporary.open("xb") as file:
@@ -160,6 +163,14 @@ def save(path: Path, fold: Fold, to: Bound) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _sweep(path: Path) -> None:
+    """Removes what a killed process left half written."""
+    for left in path.parent.glob(f"{path.name}.*"):
+        with contextlib.suppress(OSError):  # another process is faster
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
 
 
 # ---------------------------------------------------------------- what is found

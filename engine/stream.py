@@ -193,6 +193,7 @@ class Stream:
             raise
         finally:
             self._pending = 0, []
+        self.upkeep.tend(fold)
         return answers
 
     def _follow(self, fold: Fold, transaction: Transaction) -> bool:

@@ -28,12 +28,14 @@ class Upkeep:
         self.store, self.path = store, path
         self.position = 0  # what is compact of the fold
         self.problem: str | None = None  # why the last checkpoint could not be written
+        self._misfit = False  # whether what lies there is of no use
 
     def opened(self, payload: Callable[[int], ev.Event]) -> Fold:
         """The fold to begin with: that of the checkpoint, where there is one that fits."""
         fold = None
         if self.path is not None:
             fold = checkpoint.load(self.path, self.store.ledger_id, self.store.link_at, payload)
+            self._misfit = fold is None
         found = Fold(payload) if fold is None else fold
         self.position = found.position
         return found
@@ -56,6 +58,7 @@ class Upkeep:
         before = checkpoint.bound(self.path)
         if (
             before is not None
+            and not self._misfit
             and before.ledger == self.store.ledger_id
             and before.position >= fold.position
         ):
@@ -69,7 +72,7 @@ class Upkeep:
         )
         try:
             checkpoint.save(self.path, fold, to)
-            self.problem = None
+            self.problem, self._misfit = None, False
         except OSError as error:  # the ledger is whole without it; stats tells
             self.problem = f"{self.path}: {error.strerror or error}"
             fold.seal()
