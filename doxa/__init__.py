@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from doxa.engine.fields import Ref
     from doxa.engine.registry import Reason
     from doxa.ledger import Ledger, open
+    from doxa.projections.errors import InvalidQuery
     from doxa.views import TruthView
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Block": "doxa.engine.assembly",
     "Candidate": "doxa.engine.assembly",
+    "InvalidQuery": "doxa.projections.errors",
     "Ledger": "doxa.ledger",
     "Reason": "doxa.engine.registry",
     "Receipt": "doxa.engine.assembly",
@@ -71,6 +73,7 @@ __all__ = [
     "DoxaError",
     "DuplicateId",
     "InvalidEvent",
+    "InvalidQuery",
     "InvalidTime",
     "Ledger",
     "NewerFormat",

@@ -71,13 +71,15 @@ class Result:
         """The rows as a pandas ``DataFrame``."""
         from doxa.adapters.frames import to_pandas
 
-        return to_pandas(self._table)
+        frame: pandas.DataFrame = to_pandas(self._table)
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a Polars ``DataFrame``."""
         from doxa.adapters.frames import to_polars
 
-        return to_polars(self._table)
+        frame: polars.DataFrame = to_polars(self._table)
+        return frame
 
 
 def _plain(values: list[Any]) -> list[Any]:

@@ -12,6 +12,8 @@ from doxa.engine import view as engine_view
 from doxa.engine.errors import Contested, SeveralHeld
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     import pyarrow
 
     from doxa.engine.registry import Registry
@@ -22,12 +24,14 @@ __all__ = ["Belief", "TruthView", "history"]
 
 class TruthView(engine_view.TruthView):
     __doc__ = engine_view.TruthView.__doc__
+    origin: tuple[object, Registry] | None
 
     def __init__(
         self, *args: Any, origin: tuple[object, Registry] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.origin = origin  # what it was captured from, and the registry as it was kept there
+        # what it was captured from, and the registry as it was kept there
+        self.__dict__["origin"] = origin
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in self.__dict__ and name[0] != "_":
@@ -50,6 +54,20 @@ class TruthView(engine_view.TruthView):
         from doxa.projections.arrow import to_arrow
 
         return to_arrow(self, **selection)
+
+    def to_pandas(self, **selection: Any) -> pandas.DataFrame:
+        """`to_arrow` as a pandas ``DataFrame``. Raises `CallerError` where pandas is not there."""
+        from doxa.adapters.frames import to_pandas
+
+        frame: pandas.DataFrame = to_pandas(self.to_arrow(**selection))
+        return frame
+
+    def to_polars(self, **selection: Any) -> polars.DataFrame:
+        """`to_arrow` as a Polars ``DataFrame``. Raises `CallerError` where Polars is not there."""
+        from doxa.adapters.frames import to_polars
+
+        frame: polars.DataFrame = to_polars(self.to_arrow(**selection))
+        return frame
 
 
 @dataclass(frozen=True, slots=True)

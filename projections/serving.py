@@ -56,8 +56,8 @@ _MACROS: Final = (
         ELSE error('instant(' || text || '): give a day, or a time with its zone, as '
             || '2024-03-01 or 2024-03-01T09:00:00Z') END""",
     f"""CREATE MACRO iso(micros) AS CASE WHEN micros IN ({NEG}, {POS}) THEN NULL
-        ELSE strftime(make_timestamp(micros), CASE WHEN micros % 1000000 = 0
-            THEN '%Y-%m-%dT%H:%M:%SZ' ELSE '%Y-%m-%dT%H:%M:%S.%fZ' END) END""",
+        WHEN micros % 1000000 = 0 THEN strftime(make_timestamp(micros), '%Y-%m-%dT%H:%M:%SZ')
+        ELSE strftime(make_timestamp(micros), '%Y-%m-%dT%H:%M:%S.%fZ') END""",
     """CREATE MACRO known(micros) AS
         (SELECT coalesce(max(position), 0) FROM events WHERE recorded_at <= micros)""",
     f"""CREATE MACRO believed(valid_at, known_at := {POS - 1}) AS TABLE SELECT * FROM beliefs

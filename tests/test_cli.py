@@ -45,6 +45,8 @@ LEDGER = {
     "assemble": "assemble",
     "assemble_fresh": "assemble",
     "replay": "replay",
+    "sql": "sql",
+    "export_parquet": "export",
     "verify": "verify",
     "stats": "stats",
     "revision": "stats",
@@ -75,6 +77,8 @@ VIEW = {
     "sources": "sources",
     "ambiguous": "(unresolved names come with other adapters)",
     "to_arrow": "(tables for programs)",
+    "to_pandas": "(tables for programs)",
+    "to_polars": "(tables for programs)",
     "payload": "export",
 }
 INTERNAL = {"find", "in_sight", "rows", "held_values", "observed", "standing_in_sight"}

@@ -16,6 +16,7 @@ from doxa.adapters.exchange.importing import ImportReport
 from doxa.adapters.exchange.set_aside import SetAside
 from doxa.arguments import UNSET, ArtefactId, Commit, CorrectionId
 from doxa.engine import assembly, items, log, reconcile, registry, why
+from doxa.querying import Result
 from doxa.verification import Report
 from doxa.views import Belief
 from tests.support import ROOT
@@ -31,6 +32,7 @@ GIVEN_BACK: dict[type, str] = {
     CorrectionId: "CorrectionId and ArtefactId",
     ImportReport: "ImportReport",
     Report: "Report",
+    Result: "Result",
     SetAside: "ImportReport",
     assembly.Citation: "Printed, Citation, Notice and LeftOut",
     assembly.LeftOut: "Printed, Citation, Notice and LeftOut",

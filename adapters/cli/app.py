@@ -12,6 +12,7 @@ from doxa.adapters.cli import (
     drawing,
     keeping,
     lines,
+    querying,
     reading,
     registering,
     writing,
@@ -30,7 +31,7 @@ app = typer.Typer(
     help="Bitemporal truth: what did we know, when, and why. Times are ISO text; valid time and "
     "knowledge time are never mixed.",
 )
-for part in (writing, registering, lines, reading, drawing, assembling, keeping):
+for part in (writing, registering, lines, reading, querying, drawing, assembling, keeping):
     part.add_to(app)
 
 

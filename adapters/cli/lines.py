@@ -14,6 +14,7 @@ from doxa.adapters.cli.output import document, note, progress, say, table
 from doxa.adapters.exchange import exported
 from doxa.adapters.exchange import set_aside as lines_set_aside
 from doxa.engine import times
+from doxa.engine.errors import CallerError
 
 __all__ = ["add_to"]
 
@@ -98,8 +99,20 @@ def export(
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document, with the cursor to go on from.")
     ] = False,
+    parquet: Annotated[
+        str | None,
+        typer.Option(help="Write the tables as Parquet files into this folder.", metavar="DIR"),
+    ] = None,
 ) -> None:
-    """Export exchange lines, in stream order."""
+    """Export exchange lines, in stream order.
+
+    Or, with --parquet, the tables for other engines.
+    """
+    if parquet is not None:
+        if workspace is not None or since or limit is not None:
+            raise CallerError("--parquet writes all tables whole; leave the other options out")
+        _export_tables(path, parquet, as_json)
+        return
     cursor, count = since, 0
     with opt.reading(path) as ledger:
         if as_json:
@@ -114,6 +127,16 @@ def export(
         print(f'],"cursor":{cursor}}}')
     elif limit is not None:
         note(f"{count} event(s); go on with --since {cursor}")
+
+
+def _export_tables(path: str, folder: str, as_json: bool) -> None:
+    with opt.reading(path) as ledger, progress("export") as told:
+        rows = ledger.export_parquet(folder, progress=told)
+    if as_json:
+        document({"folder": folder, "rows": rows})
+    else:
+        table(("table", "rows"), rows.items())
+        note(f"{len(rows)} table(s) in {folder}")
 
 
 def set_aside(
