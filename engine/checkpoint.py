@@ -36,7 +36,7 @@ from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 1  # of what is stored here; another one is thrown away
+SHAPE: Final = 3  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
@@ -83,8 +83,8 @@ class _Writing:
             self.put(f"{name}.ends", value.ends)
         elif isinstance(value, Index):
             self.numbers[f"{name}.shift"] = value.shift
-            for part in ("heads", "hashes", "numbers"):
-                self.put(f"{name}.{part}", getattr(value, part))
+            self.put(f"{name}.heads", value.heads)
+            self.put(f"{name}.entries", value.entries)
         elif isinstance(value, Strings | Objects):
             self.put(name, value.seal())
         elif isinstance(value, Names | Ids | Numbers | Lists):
@@ -194,8 +194,8 @@ class _Reading:
     def index(self, name: str) -> Index | None:
         if f"{name}.shift" not in self.numbers:
             return None
-        parts = (self.view(f"{name}.{part}") for part in ("heads", "hashes", "numbers"))
-        return Index(self.numbers[f"{name}.shift"], *parts)
+        heads, entries = self.view(f"{name}.heads"), self.view(f"{name}.entries")
+        return Index(self.numbers[f"{name}.shift"], heads, entries)
 
     def keys(self, name: str) -> Keys:
         index = self.index(f"{name}.index")

@@ -5,8 +5,8 @@ Times in a model are microseconds; an open start is ``times.NEG``, an open end `
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import ClassVar, Final, Literal, Self
 
 from pydantic import model_validator
@@ -287,8 +287,8 @@ def equality_key(value: object) -> str:
     True
     """
     kind = type(value)
-    if kind is str:
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return encode_basestring(value)
     if value is None or kind is bool:
         return "null" if value is None else "true" if value else "false"
     if kind is int:
@@ -296,9 +296,7 @@ def equality_key(value: object) -> str:
     if isinstance(value, float):
         return f"{int(value):x}" if value.is_integer() else repr(value)
     if isinstance(value, Mapping):
-        inner = (
-            f"{json.dumps(k, ensure_ascii=False)}:{equality_key(value[k])}" for k in sorted(value)
-        )
+        inner = (f"{encode_basestring(k)}:{equality_key(value[k])}" for k in sorted(value))
         return "{" + ",".join(inner) + "}"
     assert isinstance(value, list | tuple), f"{value!r} is no JSON value"
     return "[" + ",".join(equality_key(item) for item in value) + "]"

@@ -17,11 +17,8 @@ from doxa.engine.tables import NONE, Index, Ints
 __all__ = ["Keys", "Lists", "Numbers", "Series"]
 
 _SPREAD: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: multiplicative hashing
+_MASK: Final = 0xFFFFFFFFFFFFFFFF
 _EMPTY: Final[Sequence[int]] = ()
-
-
-def _spread(key: int) -> int:
-    return (key * _SPREAD & 0xFFFFFFFFFFFFFFFF) >> 33
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +35,9 @@ class Keys:
 
     def find(self, key: int) -> int:
         index, keys = self.index, self.keys
-        heads, bucket = index.heads, _spread(key) >> index.shift
-        for i in range(heads[bucket], heads[bucket + 1]):
-            number: int = index.numbers[i]
+        heads, bucket = index.heads, (key * _SPREAD & _MASK) >> 33 >> index.shift
+        for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
+            number: int = entry & 0xFFFFFFFF
             if keys[number] == key:
                 return number
         return NONE
@@ -57,12 +54,17 @@ class Numbers:
         found = self.live.get(key)
         if found is not None:
             return found
-        sealed = self._sealed
-        if sealed is None:
+        if self._sealed is None:
             return NONE
-        place = sealed[0].find(key)
-        number: int = NONE if place == NONE else sealed[1][place]
-        return number
+        keys, numbers = self._sealed
+        index, sought = keys.index, keys.keys
+        heads, bucket = index.heads, (key * _SPREAD & _MASK) >> 33 >> index.shift
+        for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
+            place = entry & 0xFFFFFFFF
+            if sought[place] == key:
+                number: int = numbers[place]
+                return number
+        return NONE
 
     def __contains__(self, key: int) -> bool:
         return self.get(key) != NONE

@@ -261,6 +261,10 @@ class Rows:
             yield row
             row = following[row]
 
+    def newest_about(self, subject: int, predicate: int) -> int:
+        """The newest claim row about a subject and predicate, or NONE; `c_next_key` leads on."""
+        return self._first_key.get(subject << 32 | predicate)
+
     def supports_from(self, source: int) -> Iterator[int]:
         """The support rows that name a source, newest first."""
         row = self.r_first_support[source]

@@ -46,13 +46,21 @@ def prime() -> int:
             return candidate
 
 
+_ASKED: Final = 4_096  # codes that are kept at hand beside the sealed ones
 _PADDING: Final = (b"", bytes(3), bytes(2), bytes(1))
+
+
+def spread(secret: int) -> int:
+    """What remainders of a prime are multiplied with, modulo it, so that neighbours come apart: the
+    prime over the golden ratio (Knuth, vol. 3, 6.4)."""
+    return int(secret * 0.6180339887498949)
 
 
 def text_hash(text: bytes, secret: int) -> int:
     """The remainder of a text, as one big-endian number padded to words of 4 bytes, modulo a secret
-    prime: two given texts meet for few primes only (Karp and Rabin 1987)."""
-    return int.from_bytes(text + _PADDING[len(text) & 3], "big") % secret
+    prime, spread: two given texts meet for few primes only (Karp and Rabin 1987)."""
+    number = int.from_bytes(text + _PADDING[len(text) & 3], "big")
+    return number * spread(secret) % secret
 
 
 def _text_hashes(blob: bytes, ends: Ints, secret: int) -> Ints:
@@ -74,34 +82,30 @@ def _text_hashes(blob: bytes, ends: Ints, secret: int) -> Ints:
             total = np.zeros(len(some), dtype=np.uint64)
             for word in found.view(">u4").astype(np.uint64).T:
                 total = ((total << np.uint64(32)) | word) % np.uint64(secret)
-            hashes[some] = total
+            hashes[some] = total * np.uint64(spread(secret)) % np.uint64(secret)
     return hashes
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Numbers found by a hash of 31 bits or less: those of one bucket lie side by side.
+    """Numbers found by a hash of 31 bits: those of one bucket lie side by side.
 
-    ``heads`` (buckets + 1,) says where each bucket begins; ``hashes`` and ``numbers`` (entries,)
-    are ordered by hash.
+    ``heads`` (buckets + 1,) says where each bucket begins; ``entries`` are hash << 32 | number,
+    in order.
     """
 
     shift: int
     heads: Any
-    hashes: Any
-    numbers: Any
+    entries: Any
 
     @classmethod
     def over(cls, hashes: Ints, numbers: Ints) -> Index:
         """The index of numbers by their hashes; O(n log n)."""
         shift = max(0, 31 - max(1, len(hashes)).bit_length())
-        order = np.argsort(hashes, kind="stable")
-        ordered = hashes[order].astype(np.int64)
-        bounds = np.arange((1 << (31 - shift)) + 1, dtype=np.int64) << shift
-        heads = np.searchsorted(ordered, bounds).astype(np.int32)
-        return cls(
-            shift, heads.data, ordered.astype(np.int32).data, numbers[order].astype(np.int32).data
-        )
+        entries = np.sort(hashes.astype(np.int64) << 32 | numbers.astype(np.int64))
+        bounds = np.arange((1 << (31 - shift)) + 1, dtype=np.int64) << (shift + 32)
+        heads = np.searchsorted(entries, bounds).astype(np.int32)
+        return cls(shift, heads.data, entries.data)
 
 
 class Texts(NamedTuple):
@@ -213,7 +217,9 @@ class Names:
     def __init__(self) -> None:
         self.texts = Strings()
         self.secret = prime()
+        self._spread = spread(self.secret)
         self._codes: dict[str, int] = {}
+        self._asked: dict[str, int] = {}  # sealed ones that were found of late
         self._index: Index | None = None
 
     def __len__(self) -> int:
@@ -238,21 +244,30 @@ class Names:
     def find(self, text: str) -> int:
         """The number of a text, or NONE where it never occurred."""
         found = self._codes.get(text)
-        return self._sealed(text) if found is None else found
+        if found is None:
+            found = self._asked.get(text)
+            if found is None:
+                found = self._sealed(text)
+                if found != NONE:
+                    if len(self._asked) >= _ASKED:
+                        self._asked = {}
+                    self._asked[text] = found
+        return found
 
     def _sealed(self, text: str) -> int:
         index = self._index
         if index is None:
             return NONE
         sought = text.encode("utf-8", "surrogatepass")
-        (blob, ends, _), _ = self.texts.parts
-        hash = int.from_bytes(sought + _PADDING[len(sought) & 3], "big") % self.secret
-        heads, hashes, bucket = index.heads, index.hashes, hash >> index.shift
-        for i in range(heads[bucket], heads[bucket + 1]):
-            if hashes[i] == hash:
-                number: int = index.numbers[i]
-                if blob[ends[number] : ends[number + 1]] == sought:
-                    return number
+        blob, ends, _ = self.texts.parts[0]
+        number = int.from_bytes(sought + _PADDING[len(sought) & 3], "big")
+        hash = number * self._spread % self.secret
+        heads, bucket = index.heads, hash >> index.shift
+        for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
+            if entry >> 32 == hash:
+                code: int = entry & 0xFFFFFFFF
+                if blob[ends[code] : ends[code + 1]] == sought:
+                    return code
         return NONE
 
     def seal(self) -> None:
@@ -273,6 +288,7 @@ class Names:
         """Takes sealed parts over."""
         self.texts.load(texts)
         self.secret, self._index, self._codes = secret, index, {}
+        self._spread = spread(secret)
 
 
 class Ids:
@@ -282,6 +298,7 @@ class Ids:
     def __init__(self) -> None:
         self.texts = Strings()
         self.secret = prime()
+        self._spread = spread(self.secret)
         self.workspace = array("i")  # by position - 1
         self.number = array("i")  # entity by position - 1
         self.live: dict[int, dict[str, int]] = {}  # workspace → id → entity
@@ -323,16 +340,16 @@ class Ids:
         if index is None or workspace == NONE:
             return NONE
         sought = id.encode("utf-8", "surrogatepass")
-        (blob, ends, _), _ = self.texts.parts
+        blob, ends, _ = self.texts.parts[0]
         secret = self.secret
         hash = (
-            int.from_bytes(sought + _PADDING[len(sought) & 3], "big") % secret
+            int.from_bytes(sought + _PADDING[len(sought) & 3], "big") * self._spread
             + workspace * self._mixed
         ) % secret
-        heads, hashes, bucket = index.heads, index.hashes, hash >> index.shift
-        for i in range(heads[bucket], heads[bucket + 1]):
-            if hashes[i] == hash:
-                place: int = index.numbers[i]
+        heads, bucket = index.heads, hash >> index.shift
+        for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
+            if entry >> 32 == hash:
+                place: int = entry & 0xFFFFFFFF
                 if (
                     self.workspace[place] == workspace
                     and blob[ends[place] : ends[place + 1]] == sought
@@ -366,3 +383,4 @@ class Ids:
         """Takes sealed parts over; the two columns are filled beside."""
         self.texts.load(texts)
         self.secret, self._index, self.live = secret, index, {}
+        self._spread = spread(secret)

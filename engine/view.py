@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.belief import HELD, Belief, Standing
+from doxa.engine.belief import CONTESTED, HELD, HOLDS, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
-from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, entity
+from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.items import (
     Change,
     ClaimItem,
@@ -23,10 +23,12 @@ from doxa.engine.items import (
     moment_or_none,
     own_copy,
 )
+from doxa.engine.rows import SHARED
 
 __all__ = ["Payload", "TruthView"]
 
 Payload = Callable[[int], ev.Event]
+_SHARED_ONLY: Final = frozenset({SHARED})
 Id = str | ev.Ref | Mapping[str, str]
 
 
@@ -36,6 +38,18 @@ class TruthView:
     ``revision`` is the last log position that it may know. A view without ``known_at`` is *live*:
     it goes stale when what it sees moves, and keeps its answers all the same.
     """
+
+    belief: Belief
+    graph: Graph
+    v: int
+    k: int
+    workspace: str
+    shared: bool
+    perspective: str | None
+    live: bool
+    horizon: int
+    _read: Payload
+    _workspaces: frozenset[int]
 
     def __init__(
         self,
@@ -50,13 +64,19 @@ class TruthView:
         live: bool = True,
         horizon: int | None = None,
     ) -> None:
-        self.belief, self.graph, self._read = belief, belief.graph, payload
-        self.v, self.k = valid_at, revision
-        self.workspace, self.shared, self.perspective = workspace, shared, perspective
-        self._names = {workspace, ""} if shared else {workspace}
-        self._workspaces: frozenset[int] = frozenset()
-        self.live = live
-        self.horizon = revision if horizon is None else horizon
+        self.__dict__.update(  # at once: a view may be made for every question
+            belief=belief,
+            graph=belief.graph,
+            _read=payload,
+            v=valid_at,
+            k=revision,
+            workspace=workspace,
+            shared=shared,
+            perspective=perspective,
+            _workspaces=_SHARED_ONLY if not workspace else frozenset(),
+            live=live,
+            horizon=revision if horizon is None else horizon,
+        )
 
     # -- coordinates
 
@@ -78,10 +98,12 @@ class TruthView:
     @property
     def workspaces(self) -> frozenset[int]:
         """The codes of the workspaces in sight; one that nothing was recorded in has none yet."""
-        if len(self._workspaces) < len(self._names):
-            codes = (self.graph.names.find(name) for name in self._names)
-            self._workspaces = frozenset(codes) - {NONE}
-        return self._workspaces
+        found = self._workspaces
+        if not found or (len(found) == 1 and self.workspace and self.shared):
+            names = {self.workspace, ""} if self.shared else {self.workspace}
+            codes = (self.graph.names.find(name) for name in names)
+            found = self._workspaces = frozenset(codes) - {NONE}
+        return found
 
     @property
     def _sight(self) -> tuple[frozenset[int], str | None]:
@@ -209,22 +231,38 @@ class TruthView:
             raise NotHeld(f"claim {id!r} is not known at revision {self.k}")
         return ClaimItem(self, row, self.belief.standing(row, self.v, self.k))
 
-    def _held_about(self, subject: str, predicate: str) -> list[tuple[int, Standing]]:
-        """Rows and standings of what is held, newest first. The hot path of `value`."""
+    def _held_about(self, subject: str, predicate: str) -> tuple[list[int], bool]:
+        """The rows of what is held, newest first, and whether any of it is contested. The hot path
+        of `value`."""
         graph, v, k = self.graph, self.v, self.k
-        _check(subject)
-        _check(predicate)
+        if not isinstance(subject, str) or not isinstance(predicate, str):
+            _check(subject)
+            _check(predicate)
         subject_code, predicate_code = graph.names.find(subject), graph.names.find(predicate)
-        found: list[tuple[int, Standing]] = []
-        if NONE in (subject_code, predicate_code):
-            return found
-        starts, ends, standing = graph.c_from, graph.c_to, self.belief.standing
-        for row in graph.claims_about(subject_code, predicate_code):
-            if starts[row] <= v < ends[row] and self.in_sight(row):
-                stands = standing(row, v, k)
-                if stands in HELD:
-                    found.append((row, stands))
-        return found
+        found: list[int] = []
+        contested = False
+        if subject_code == NONE or predicate_code == NONE:
+            return found, contested
+        row, following = graph.newest_about(subject_code, predicate_code), graph.c_next_key
+        starts, ends, positions = graph.c_from, graph.c_to, graph.c_pos
+        workspaces, places, perspective = self.workspaces, graph.c_ws, self.perspective
+        at = self.belief.beliefs.at
+        while row != NONE:
+            if (
+                starts[row] <= v < ends[row]
+                and positions[row] <= k
+                and places[row] in workspaces
+                and (
+                    perspective is None
+                    or graph.names.texts[graph.c_perspective[row]] == perspective
+                )
+            ):
+                code = at(row, v, k)
+                if code & HOLDS:
+                    found.append(row)
+                    contested = contested or bool(code & CONTESTED)
+            row = following[row]
+        return found, contested
 
     def held_values(self, rows: Iterable[int], k: int) -> tuple[dict[str, Any], bool]:
         """The distinct objects of the given claims that are held as known at ``k``, by equality
@@ -244,7 +282,11 @@ class TruthView:
         """The distinct objects held, by value, in the order in which they were first recorded."""
         objects = self.graph.c_object
         distinct: dict[str, Any] = {}
-        for row, _ in reversed(self._held_about(subject, predicate)):
+        held, _ = self._held_about(subject, predicate)
+        if len(held) == 1:
+            found = objects[held[0]]
+            return (own_copy(found) if isinstance(found, dict | list) else found,)
+        for row in reversed(held):
             distinct.setdefault(ev.equality_key(objects[row]), objects[row])
         return tuple(own_copy(item) for item in distinct.values())
 
@@ -254,22 +296,20 @@ class TruthView:
         Raises `NotHeld` where there is none, `SeveralHeld` where there are several distinct ones,
         `Contested` wherever a held one is contested, even alone.
         """
-        held = self._held_about(subject, predicate)
+        held, contested = self._held_about(subject, predicate)
         if not held:
             raise NotHeld(
                 f"nothing is held about {subject!r} {predicate!r} at valid_at {times.iso(self.v)}, "
                 f"revision {self.k}; its claims of "
                 "standing 'any' are all that is known about it"
             )
-        contested = [row for row, stands in held if stands is Standing.CONTESTED]
-        objects = self.graph.c_object
-        first = objects[held[-1][0]]  # as in values: of equals, the first recorded
+        first = self.graph.c_object[held[-1]]  # as in values: of equals, the first recorded
         if contested or len(held) > 1:
-            self._refuse_several(subject, predicate, [row for row, _ in held], contested)
+            self._refuse_several(subject, predicate, held, contested)
         return own_copy(first) if isinstance(first, dict | list) else first
 
     def _refuse_several(
-        self, subject: str, predicate: str, held: list[int], contested: list[int]
+        self, subject: str, predicate: str, held: list[int], contested: bool
     ) -> None:
         graph = self.graph
         ids = ", ".join(repr(graph.claim_id(row)) for row in reversed(held[-5:]))
