@@ -45,6 +45,7 @@ MEASURES: Final[dict[str, Measure]] = {
 """In the order in which they run: what only reads comes before what appends to the history."""
 PEERS: Final = "peers"
 QUICK, FULL = ("10k",), ("10k", "100k", "1M")
+BUSY: Final = 0.8  # processes a core that want to run, beyond which others disturb a run
 UNITS: Final = {"k": 1_000, "m": 1_000_000}
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -72,6 +73,7 @@ def run(
     that is told how far it is; ``tell`` takes notices."""
     made = report.Run(machine(folder))
     made.documents = documents()
+    crowd = made.machine["load"]
 
     def notice(text: str) -> None:
         made.notices.append(text)
@@ -81,6 +83,8 @@ def run(
         made.failed.append(what)
         notice(f"{what} failed:\n{traceback.format_exc()}")
 
+    if crowd > BUSY * made.machine["cores"]:
+        notice(f"the machine is busy (load {crowd}): figures of this run are not to be published")
     for size in sizes:
         name = report.size_name(size)
         if not enough_memory(size):

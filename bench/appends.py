@@ -70,7 +70,14 @@ def append_one(field: Field, effort: Effort) -> Iterator[Finding]:
         )
     raw.close()
     size = sum(len(event.head) + len(event.data) for event in events) / len(events)
-    yield Finding("append_one", field.size, series, facts={"bytes a claim": round(size)})
+    bare = series["raw SQLite"]
+    notes = []
+    if bare.median > 2 * bare.least:
+        notes.append(
+            "The disk's flushes took of very different length: the least figures say more."
+        )
+    facts: Facts = {"bytes a claim": round(size)}
+    yield Finding("append_one", field.size, series, facts=facts, notes=notes)
 
 
 def append_batch(field: Field, effort: Effort) -> Iterator[Finding]:

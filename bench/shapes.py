@@ -169,8 +169,9 @@ def shapes(field: Field, effort: Effort) -> Iterator[Finding]:
             notes.append(f"{count:,} elements would take about {expected:,.0f} s: left out.")
             count //= 10
         taken: dict[str, list[float]] = {}
-        for _ in range(effort.of(2, least=1)):
-            for elements in (count // 10, count // 10, count, count // 10):
+        # As many figures of either size, since the least ones are compared.
+        for _ in range(3 if 3 * expected < effort.seconds else 1):
+            for elements in (count // 10, count):
                 with settled():
                     found = shape(elements)
                 for step, seconds in found.items():
