@@ -103,8 +103,9 @@ class Index:
         """The index of numbers by their hashes; O(n log n)."""
         shift = max(0, 31 - max(1, len(hashes)).bit_length())
         entries = np.sort(hashes.astype(np.int64) << 32 | numbers.astype(np.int64))
-        bounds = np.arange((1 << (31 - shift)) + 1, dtype=np.int64) << (shift + 32)
-        heads = np.searchsorted(entries, bounds).astype(np.int32)
+        bounds = np.arange(1 << (31 - shift), dtype=np.int64) << (shift + 32)
+        # the end of the last bucket is 2^63, which no entry can say
+        heads = np.append(np.searchsorted(entries, bounds), len(entries)).astype(np.int32)
         return cls(shift, heads.data, entries.data)
 
 
