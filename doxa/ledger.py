@@ -20,7 +20,6 @@ from doxa.arguments import (
     watched_by,
 )
 from doxa.engine import times
-from doxa.engine.checkpoint import bound
 from doxa.engine.errors import (
     CallerError,
     InvalidTime,
@@ -136,17 +135,6 @@ class Ledger(Writing, Querying):
             self._stream.close()
         finally:
             self.recorder.close()
-
-    def checkpoint(self) -> dict[str, Any]:
-        """Up to which position the next opening finds what is believed made already, and the
-        problem, if it could not be written down."""
-        upkeep = self._stream.upkeep
-        written = None if upkeep.path is None else bound(upkeep.path)
-        fits = written is not None and written.ledger == self.recorder.ledger_id
-        return {
-            "position": written.position if written is not None and fits else 0,
-            "problem": upkeep.problem,
-        }
 
     def import_events(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine import times
+from doxa.engine.checkpoint import bound
 from doxa.engine.errors import DamageError
 from doxa.engine.graph import KINDS, NONE, Graph
 from doxa.engine.log import Problem
@@ -193,7 +194,7 @@ def stats(ledger: Ledger) -> dict[str, Any]:
             graph.names.texts[code]: graph.revision(code, head) for code in sorted(graph.revisions)
         },
         "sources": len(graph.r_name),
-        "checkpoint": ledger.checkpoint(),
+        "checkpoint": _checkpoint(ledger),
         "bytes": {} if ledger.path is None else dict(_sizes(ledger)),
         "sqlite": ledger.recorder.sqlite_version,
         "wal_reset_bug": ledger.recorder.wal_reset_bug,
@@ -202,6 +203,18 @@ def stats(ledger: Ledger) -> dict[str, Any]:
     # A clock that once ran ahead drags every later commit with it.
     found["ahead_of_clock_seconds"] = max(0, ahead) / 1e6
     return found
+
+
+def _checkpoint(ledger: Ledger) -> dict[str, Any]:
+    """Up to which position the next opening finds what is believed made already, and the problem,
+    if it could not be written down."""
+    upkeep = ledger._stream.upkeep
+    written = None if upkeep.path is None else bound(upkeep.path)
+    fits = written is not None and written.ledger == ledger.recorder.ledger_id
+    return {
+        "position": written.position if written is not None and fits else 0,
+        "problem": upkeep.problem,
+    }
 
 
 def _by_kind(graph: Graph, head: int) -> dict[str, int]:

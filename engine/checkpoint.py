@@ -121,6 +121,7 @@ class _Writing:
 def save(path: Path, fold: Fold, to: Bound) -> None:
     """Writes a checkpoint of a fold, which nobody may change meanwhile. Raises `OSError`."""
     belief = fold.belief
+    fold.seal()
     writing = _Writing()
     writing.put_all("graph", belief.graph, _FOUND_AGAIN["graph"])
     writing.put_all("belief", belief, _FOUND_AGAIN["belief"])
@@ -319,6 +320,6 @@ def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> F
     reading.fill_all("belief", belief, _FOUND_AGAIN["belief"])
     reading.fill_all("registry", fold.registry, _FOUND_AGAIN["registry"])
     graph.position, graph.recorded_at = to.position, to.recorded_at
-    fold.chain = bytes.fromhex(to.chain)
+    fold.chain, fold.sealed = bytes.fromhex(to.chain), to.position
     graph.find_again(reading.view("unresolved"), payload)
     return fold

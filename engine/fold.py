@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -17,6 +19,8 @@ from doxa.engine.tables import Ids, Names, Objects
 
 __all__ = ["Fold"]
 
+MANY = 100_000  # events that may be new before all is made compact
+
 
 class Fold:
     """The belief and the registry of one log, up to one position."""
@@ -24,6 +28,7 @@ class Fold:
     def __init__(self, payload: Callable[[int], ev.Event]) -> None:
         self.belief = Belief()
         self.registry = Registry(self.belief, payload)
+        self.sealed = 0  # up to where all is compact
         self.chain: bytes | None = None  # the link of the last event, where it is known
         self._bulk = Bulk(self.belief, self.registry.take, self.registry.watches_claims)
 
@@ -34,6 +39,7 @@ class Fold:
 
     def seal(self) -> None:
         """Makes all of it compact; no answer changes."""
+        self.sealed = self.position
         for part in (self.belief.graph, self.belief, self.registry):
             seal_all(part)
 
@@ -47,14 +53,21 @@ class Fold:
     def follow(self, pages: Iterable[Sequence[Row]]) -> None:
         """Takes stored rows in, commit by commit; a commit may go on from one page to the next."""
         rest: list[Row] = []
-        for page in pages:
-            rows = [*rest, *page]
-            last = len(rows) - 1
-            while last and rows[last - 1].recorded_at == rows[-1].recorded_at:
-                last -= 1
-            self._follow(rows[:last])
-            rest = rows[last:]
-        self._follow(rest)
+        with uncollected():
+            for page in pages:
+                rows = [*rest, *page]
+                last = len(rows) - 1
+                while last and rows[last - 1].recorded_at == rows[-1].recorded_at:
+                    last -= 1
+                self._follow(rows[:last])
+                self.tend()
+                rest = rows[last:]
+            self._follow(rest)
+
+    def tend(self) -> None:
+        """Makes all of it compact once it has doubled."""
+        if self.position - self.sealed >= max(MANY, self.sealed):
+            self.seal()
 
     def _follow(self, rows: Sequence[Row]) -> None:
         if not rows:
@@ -79,3 +92,16 @@ def seal_all(part: object) -> None:
             value.seal()
         elif isinstance(value, History):
             seal_all(value)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keeps the collector of cycles from looking, again and again, through much that is new and in
+    no cycle."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -26,7 +26,7 @@ class Upkeep:
 
     def __init__(self, store: LogStore, path: Path | None) -> None:
         self.store, self.path = store, path
-        self.position = 0  # what is compact of the fold
+        self.position = 0  # up to where the fold was written down last
         self.problem: str | None = None  # why the last checkpoint could not be written
         self._misfit = False  # whether what lies there is of no use
 
@@ -41,19 +41,21 @@ class Upkeep:
         return found
 
     def tend(self, fold: Fold, *, pausing: bool = False) -> None:
-        """Makes a fold compact, and writes it down, if it is worth it; sooner when ``pausing``,
+        """Makes a fold compact, and writes it down, where it is worth it; sooner when ``pausing``,
         at the beginning or end of work. Nobody may change the fold meanwhile, or have changed it
         beyond the log."""
+        if self.path is None:
+            fold.tend()
+            return
         fresh = fold.position - self.position
         few, part = (FEW, PART) if pausing else (MANY, LARGE_PART)
         if fresh >= max(few, self.position // part):
             self.keep(fold)
 
     def keep(self, fold: Fold) -> None:
-        """Makes a fold compact, and writes it down where it can be."""
+        """Writes a fold down, which makes it compact."""
         self.position = fold.position
         if self.path is None or fold.chain is None:
-            fold.seal()
             return
         before = checkpoint.bound(self.path)
         if (
@@ -62,7 +64,7 @@ class Upkeep:
             and before.ledger == self.store.ledger_id
             and before.position >= fold.position
         ):
-            fold.seal()
+            fold.tend()
             return
         to = checkpoint.Bound(
             self.store.ledger_id,
@@ -75,4 +77,4 @@ class Upkeep:
             self.problem, self._misfit = None, False
         except OSError as error:  # the ledger is whole without it; stats tells
             self.problem = f"{self.path}: {error.strerror or error}"
-            fold.seal()
+            fold.tend()

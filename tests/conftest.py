@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from doxa.engine import upkeep
+from doxa.engine import fold, upkeep
 from tests import support
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ settings.load_profile(
 )
 
 # Small histories are made compact and written down as often as large ones.
-upkeep.FEW, upkeep.MANY = 3, 20
+upkeep.FEW, upkeep.MANY, fold.MANY = 3, 20, 20
 
 
 @pytest.fixture
