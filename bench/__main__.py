@@ -122,7 +122,7 @@ def documents() -> dict[str, str]:
     found |= {"slice_early": small, "slice_rare": small}
     found.pop("shapes")
     found |= {f"shape_{name}": _words(shape.__doc__) for name, (shape, _) in shapes.SHAPES.items()}
-    return found
+    return {**found, **peers.DOCUMENTS}
 
 
 def _words(text: str | None) -> str:

@@ -115,6 +115,7 @@ class SQLiteRows:
             execute("CREATE INDEX claim ON belief(id, known_from)")
         execute("COMMIT")
         execute("ANALYZE")
+        execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @classmethod
     def best(

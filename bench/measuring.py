@@ -13,6 +13,7 @@ from typing import Any, Final
 __all__ = ["Effort", "Facts", "Finding", "Series", "growth", "in_turn", "settled", "timed"]
 
 DOXA: Final = "doxa"
+KEPT: Final = 101  # figures of a series
 Call = Callable[[int], float]
 Facts = dict[str, float | int | str]
 
@@ -45,9 +46,12 @@ class Series:
         return self.share(0.75) - self.share(0.25)
 
     def as_dict(self) -> dict[str, Any]:
-        """A JSON object: how many, median, quartiles, 95 %, least, and up to 200 raw figures,
-        evenly picked in the order in which they were taken."""
-        step = max(1, -(-len(self.figures) // 200))
+        """A JSON object: how many, median, quartiles, 95 %, least, and the figures themselves: up
+        to 101 as they were taken, of more the least, the percentiles and the largest."""
+        kept = list(self.figures)
+        if len(kept) > KEPT:
+            ranked, last = sorted(kept), len(kept) - 1
+            kept = [ranked[round(place * last / (KEPT - 1))] for place in range(KEPT)]
         return {
             "unit": self.unit,
             "count": len(self.figures),
@@ -56,7 +60,7 @@ class Series:
             "three_quarters": self.share(0.75),
             "p95": self.share(0.95),
             "least": self.least,
-            "figures": list(self.figures[::step]),
+            "figures": [float(f"{figure:.5g}") for figure in kept],
         }
 
 

@@ -25,7 +25,7 @@ from doxa.bench.report import size_name
 from doxa.bench.workload import Workload, predicate
 from doxa.engine import times
 
-__all__ = ["PINNED", "Peer", "PeerError", "environments", "install", "measure"]
+__all__ = ["DOCUMENTS", "PINNED", "Peer", "PeerError", "environments", "install", "measure"]
 
 PINNED: Final = {
     "plugmem": ("plugmem==0.12.0",),
@@ -36,6 +36,20 @@ PINNED: Final = {
     "context-vault-ai": ("context-vault-ai==0.7.0",),
 }
 """What goes into each peer's environment."""
+DOCUMENTS: Final = {
+    "peer_load": "The claims go into an empty store, in the fastest way that it has.",
+    "peer_disk": "The bytes of its files, for each claim.",
+    "peer_point": "What is said of a subject and predicate at a random valid time and batch; "
+    "doxa captures its view each time.",
+    "peer_slice": "All that is said at one valid time, as known late in the history; doxa's view "
+    "as an Arrow table of eleven columns. The rows of both sides are counted.",
+    "peer_append": "One claim more, as durable as the peer makes it.",
+    "peer_withdraw": "Taking back one of the claims that were appended.",
+    "peer_open": "Opened again in the same process, with a first answer.",
+    "peer_stale": "Saved answers, one a subject; one claim is changed, and the answer that is "
+    "stale is looked for.",
+}
+"""What is measured beside peers."""
 LOAD_SECONDS: Final = 300.0
 BATCH: Final = 1_000
 SMALLEST: Final = 1_000  # claims that every peer is tried with first

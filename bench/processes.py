@@ -163,7 +163,7 @@ def open_ledger(field: Field, effort: Effort) -> Iterator[Finding]:
     else:
         notes = ["Cold was not measured: this system can't drop single files from its cache."]
     yield Finding("open", field.size, series, facts={"events": field.events}, notes=notes)
-    yield Finding("open_first", field.size, first, notes=["Opening, and the first answer."])
+    yield Finding("open_first", field.size, first, notes=["With the first answer."])
 
 
 def _hand_files(field: Field) -> tuple[Path, Path]:

@@ -184,7 +184,8 @@ def _plain(fact: float | int | str) -> str:
 
 def page(run: Run) -> str:
     """The page about performance, in Markdown; its pictures are in ``assets/``."""
-    return "\n".join([*_head(run), *_bars(run), *_lost(run), *_grown(run), *_all(run)]) + "\n"
+    parts = (_head(run), _notices(run), _bars(run), _lost(run), _grown(run), _all(run))
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -204,7 +205,7 @@ def _head(run: Run) -> Iterator[str]:
     yield "figure over the contender's, so below 1 doxa is faster, or smaller."
     yield ""
     yield f"- **Where:** {where['processor']}, {where['cores']} cores, {where['memory_gb']} GB,"
-    yield f"  {where['system']}; a flush takes {where['flush_us']} µs."
+    yield f"  {where['system']}; a durable insert into a bare SQLite took {where['flush_us']} µs."
     versions = ("doxa", "python", "sqlite", "duckdb", "pyarrow", "numpy", "eventsourcing")
     yield f"- **Versions:** {', '.join(f'{name} {where[name]}' for name in versions)}."
     yield f"- **When:** {where['began']} UTC; load {where['load']} at the start,"
@@ -223,6 +224,17 @@ def _head(run: Run) -> Iterator[str]:
     yield ""
     for file, title in PLOTS.items():
         yield f"![{title}](assets/{file})"
+        yield ""
+
+
+def _notices(run: Run) -> Iterator[str]:
+    if run.notices:
+        yield "## Notices"
+        yield ""
+        for notice in run.notices:
+            first, *rest = notice.splitlines()
+            yield f"- {first[:1].upper()}{first[1:]}"
+            yield from (f"      {line}" for line in rest)
         yield ""
 
 
@@ -308,11 +320,6 @@ def _all(run: Run) -> Iterator[str]:
             yield ""
         found = [finding for finding in run.findings if finding.measure == measure]
         yield from _measure(found)
-    if run.notices:
-        yield "## Left out"
-        yield ""
-        yield from (f"- {notice}" for notice in run.notices)
-        yield ""
 
 
 def _measure(findings: list[Finding]) -> Iterator[str]:

@@ -143,6 +143,13 @@ def test_medians_spreads_and_ratios_are_those_of_the_figures() -> None:
     assert list(finding.contenders()) == [("doxa", "other"), ("doxa: more", "other")]
 
 
+def test_of_many_figures_the_ends_and_the_percentiles_are_kept() -> None:
+    many = Series(tuple(float(n) for n in range(1_001)))
+    kept = Series(tuple(many.as_dict()["figures"]))
+    assert len(kept.figures) == 101
+    assert (kept.least, kept.median, kept.share(0.95), max(kept.figures)) == (0, 500, 950, 1_000)
+
+
 def test_figures_of_different_units_are_never_compared() -> None:
     finding = Finding("m", 1, {"doxa": Series((1.0,)), "other": Series((1.0,), "B")})
     assert list(finding.contenders()) == []
@@ -242,7 +249,7 @@ def test_the_page_is_sound_markdown_and_shows_bars_losses_growth_and_notices() -
     wanted = ["Performance", "Bars", "Where doxa is behind", "Growth", "Everything measured"]
     assert [heading for heading in headings if heading in wanted] == wanted
     assert "| 3 | point ÷ SQLite | 100k | ≤ 1 x | 2 x (least 2 x) | **missed** |" in text
-    assert "- tgms is not installed" in text
+    assert "- Tgms is not installed" in text
     assert max(map(len, text.split("## Bars")[0].splitlines())) <= 100
 
 
