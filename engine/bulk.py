@@ -137,6 +137,7 @@ class Bulk:
         workspaces, numbers = self._add(
             found, [contents[i] for i in places], [rows[i].position for i in places]
         )
+        plain = set() if self.watched() else self._plainly(found, numbers)
         ids = [head["id"] for head in found]
         decoded: list[tuple[ev.Event, int]] = []
         if len(places) < len(rows):
@@ -151,16 +152,13 @@ class Bulk:
             every = [by_place[i] for i in range(len(rows))]
             workspaces, ids, numbers = map(list, zip(*every, strict=True))
         graph.ids.extend(workspaces, ids, numbers)
-        others: list[tuple[int, int]] = []  # positions and entities, to be settled
-        watched = self.watched()
-        for i, number in enumerate(numbers):
+        # positions and entities, to be settled
+        others = [(earlier + 1 + i, n) for i, n in enumerate(numbers) if n not in plain]
+        for position, number in others:
+            i = position - earlier - 1
             head = heads[i]
             if head is not None and i in together:
-                plain = number & 7 == CLAIM and not watched and self._plain(head, contents[i])
-                if plain:
-                    continue
                 self._link(head, number, workspaces[i])
-            others.append((earlier + 1 + i, number))
         graph.link(decoded)
         graph.close_commit(rows[-1].position, recorded_at, set(workspaces))
         if others:
@@ -168,6 +166,25 @@ class Bulk:
             if changes.sources:
                 self._counting.clear()
             self.taken(changes)
+
+    def _plainly(self, heads: Sequence[Fields], numbers: Sequence[int]) -> set[int]:
+        """Those of the added entities that are plain claims."""
+        graph = self.graph
+        carried, sources = graph.c_carried, graph.s_source
+        plain = {
+            number
+            for head, number in zip(heads, numbers, strict=True)
+            if number & 7 == CLAIM and "because" not in head
+        }
+        named = {n: c for n in plain if (c := carried[n >> 3]) != NONE}
+        counting = set(self._counting.values())
+        for source in {sources[c] for c in named.values()} - counting:
+            if self.belief.counts_everywhere(source):
+                counting.add(source)
+        plain.difference_update([n for n, c in named.items() if sources[c] not in counting])
+        if graph.single_valued:
+            plain = {n for n in plain if graph.c_predicate[n >> 3] not in graph.single_valued}
+        return plain
 
     def _link(self, head: Fields, number: int, ws: int) -> None:
         """Adds the edges of a claim or support, now that all of its commit have their rows."""

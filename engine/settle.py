@@ -333,11 +333,12 @@ class _Settlement:
             left = subtract(left, self.belief.extent_now(entity(CORRECTION, row), left))
             if not left:
                 break
-        beliefs.paint(claim, subtract(where, left), SUPERSEDED, 0)
-        beliefs.paint(claim, left, 0, SUPERSEDED)
-        withdrawn = self._taken_back(number, where)
-        beliefs.paint(claim, withdrawn, WITHDRAWN, 0)
-        beliefs.paint(claim, subtract(where, withdrawn), 0, WITHDRAWN)
+        found = (SUPERSEDED, subtract(where, left)), (WITHDRAWN, self._taken_back(number, where))
+        for bit, new in found:
+            old = beliefs.now_where(claim, bit, where)
+            if new != old:
+                beliefs.paint(claim, subtract(new, old), bit, 0)
+                beliefs.paint(claim, subtract(old, new), 0, bit)
         after = self._room(claim, where)
         self.claims.setdefault(claim, cause)
         if lost := subtract(before, after):
@@ -356,7 +357,7 @@ class _Settlement:
         """Where, of ``where``, the supports of a claim carry it; only its own sources, whatever
         becomes of any premise, if ``alone``."""
         graph, left = self.graph, where
-        for row in self.belief.supporting(claim, where):
+        for row in self.belief.supporting(claim, where) if where else ():
             if graph.s_refutes[row] or (alone and graph.s_source[row] == NONE):
                 continue
             left = subtract(left, self._basis(row, left))

@@ -177,6 +177,11 @@ def union(a: Intervals, b: Intervals) -> Intervals:
         return b
     if not b or a in (ALL, b):
         return a
+    if len(a) == 2 and len(b) == 2:
+        first, second = (a, b) if a[0] <= b[0] else (b, a)
+        if first[1] < second[0]:
+            return first + second
+        return (first[0], max(a[1], b[1]))
     return _sweep(a, b, lambda x, y: x or y)
 
 
@@ -200,6 +205,11 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
         return a
     if b == ALL or a == b:
         return EMPTY
+    if len(a) == 2 and len(b) == 2:
+        if b[1] <= a[0] or b[0] >= a[1]:
+            return a
+        before = (a[0], b[0]) if b[0] > a[0] else EMPTY
+        return before + (b[1], a[1]) if b[1] < a[1] else before
     return _sweep(a, b, lambda x, y: x and not y)
 
 
