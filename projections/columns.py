@@ -40,29 +40,30 @@ class Columns:
     """Arrays by column. Safe for threads."""
 
     def __init__(self) -> None:
-        self._ints: dict[int, tuple[Ints, int]] = {}  # by the column's identity: array, filled
-        self._texts: dict[int, list[Any]] = {}
+        # by the column's identity, which stays its own while it is kept here: array, filled
+        self._ints: dict[int, tuple[array[int] | bytearray, Ints, int]] = {}
+        self._texts: dict[int, tuple[Strings | Objects, list[Any]]] = {}
         self._mutex = threading.Lock()
 
     def ints(self, column: array[int] | bytearray, rows: int) -> Ints:
         """The first ``rows`` of a column that only grows, not to be written to."""
         key = id(column)
         with self._mutex:
-            kept, filled = self._ints.get(key, (np.empty(0, _dtype(column)), 0))
+            _, kept, filled = self._ints.get(key, (column, np.empty(0, _dtype(column)), 0))
             if filled < rows:
                 if len(kept) < rows:
                     larger = np.empty(max(rows, 2 * len(kept)), kept.dtype)
                     larger[:filled] = kept[:filled]
                     kept = larger
                 kept[filled:rows] = np.frombuffer(column[filled:rows], kept.dtype)
-                self._ints[key] = (kept, rows)
+                self._ints[key] = (column, kept, rows)
             return kept[:rows]
 
     def texts(self, column: Strings | Objects, rows: int) -> Any:
         """The first ``rows`` of a column of texts, or of JSON values as their text, in Arrow."""
         key = id(column)
         with self._mutex:
-            chunks = self._texts.setdefault(key, [])
+            _, chunks = self._texts.setdefault(key, (column, []))
             filled = sum(map(len, chunks))
             if filled < rows:
                 chunks += column_texts(column, filled, rows)

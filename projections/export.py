@@ -63,7 +63,7 @@ def export_parquet(
 ) -> dict[str, int]:
     """Writes all tables up to the end of a commit; how many rows each has. See
     `Ledger.export_parquet`."""
-    target = Path(os.path.abspath(folder))
+    target = Path(os.path.realpath(folder))
     _check(target)
     made = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
