@@ -76,6 +76,8 @@ def _ratios(findings: list[Finding]) -> Any:
         if not finding.measure.startswith("peer_"):
             for ours, theirs in finding.contenders():
                 key = (finding.measure, ours, theirs)
+                if finding.series[ours].unit != "s":
+                    continue
                 if key not in last or last[key].size < finding.size:
                     last[key] = finding
     ratios = [
@@ -102,6 +104,7 @@ def _ratios(findings: list[Finding]) -> Any:
     axes.xaxis.set_major_formatter(lambda value, _: amount(value, ""))
     axes.margins(x=0.15)
     axes.set_yticks(range(len(ratios)), [label for label, _ in ratios])
+    axes.set_ylim(-0.7, max(1, len(ratios)) - 0.3)
     axes.grid(axis="y", visible=False)
     return figure
 
@@ -135,6 +138,7 @@ def _peers(findings: list[Finding]) -> Any:
         for f in findings
         if f.measure.startswith("peer_")
         for ours, theirs in f.contenders()
+        if f.series[ours].unit == "s"
     ]
     found.sort(key=lambda item: item[0], reverse=True)
     figure, axes = _figure(1.6 + 0.32 * max(3, len(found)))
@@ -146,9 +150,10 @@ def _peers(findings: list[Finding]) -> Any:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: amount(value))
     axes.set_yticks(range(len(found)), [label for label, _, _ in found])
+    axes.set_ylim(-0.7, max(1, len(found)) - 0.3)
     axes.grid(axis="y", visible=False)
     if found:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.04), ncols=2, frameon=False)
+        axes.legend(loc="best", framealpha=1)
     else:
         axes.text(0.5, 0.5, "no peer was installed", ha="center", transform=axes.transAxes)
     return figure
