@@ -19,7 +19,6 @@ import duckdb
 import pyarrow as pa
 
 from doxa.engine.belief import Belief
-from doxa.engine.errors import DamageError
 from doxa.engine.times import NEG, POS
 from doxa.projections.errors import InvalidQuery
 from doxa.projections.publication import Manifest, Publication
@@ -44,7 +43,11 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
 }
 _SHUT: Final = ("SET TimeZone = 'UTC'", "SET enable_external_access = false",
                 "SET lock_configuration = true")  # fmt: skip
-_DAMAGE: Final = (duckdb.IOException, duckdb.InternalException, duckdb.FatalException)
+# What a query is answered with for its own sake. Other errors may be, and may be a file's.
+_ASKED: Final = (
+    duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException,
+    duckdb.PermissionException, duckdb.TransactionException,
+)  # fmt: skip
 _KEY: Final = ("position", "valid_from", "known_from")
 _LATER: Final = ("known_to", "known_to_at")
 
@@ -70,11 +73,12 @@ class _Instance:
     """One DuckDB in memory with all tables: those of a manifest, and what was added since."""
 
     def __init__(self, folder: Path | None = None, manifest: Manifest | None = None) -> None:
+        self.segments = () if manifest is None else manifest.segments
         self.sealed = self.covered = 0 if manifest is None else manifest.position
         self.con = duckdb.connect(config=_CONFIG)
         try:
             attached = []
-            for number, name in enumerate(() if manifest is None else manifest.files):
+            for number, name in enumerate(segment.name for segment in self.segments):
                 path = str(folder / name if folder is not None else name).replace("'", "''")
                 self.con.execute(f"ATTACH '{path}' AS sealed{number} (READ_ONLY)")
                 attached.append((f"sealed{number}.main", number > 0))
@@ -151,17 +155,18 @@ class Served:
         _served.add(self)
 
     def query(self, sql: str, params: Params = None) -> pa.Table:
-        """The result of one SELECT. Raises `InvalidQuery`, or `DamageError` where what is kept in
-        memory can't be read either."""
+        """The result of one SELECT. Raises `InvalidQuery`."""
         try:
             return self._run(sql, params)
-        except _DAMAGE as error:  # a segment came to harm while it was attached
-            with self._mutex:
-                self._instance = self._anew()
-            try:
-                return self._run(sql, params)
-            except _DAMAGE:
-                raise DamageError(f"the query can't be run: {error}") from error
+        except duckdb.Error as error:
+            if not self._harmed(error):
+                raise InvalidQuery(str(error)) from None
+        with self._mutex:
+            self._instance, self._tried = None, 0  # the next attaches what is whole
+        try:
+            return self._run(sql, params)
+        except duckdb.Error as error:
+            raise InvalidQuery(str(error)) from None
 
     def _run(self, sql: str, params: Params) -> pa.Table:
         with self._mutex:
@@ -170,12 +175,21 @@ class Served:
             statement = _select(cursor, sql)
             cursor.execute("BEGIN TRANSACTION READ ONLY")
             return cursor.sql(statement, params=params).to_arrow_table()
-        except _DAMAGE:
-            raise
-        except (duckdb.Error, UnicodeError) as error:
-            raise InvalidQuery(str(error)) from None
+        except UnicodeError as error:
+            raise InvalidQuery(f"it is no text that can be stored: {error}") from None
         finally:
             cursor.close()
+
+    def _harmed(self, error: duckdb.Error) -> bool:
+        """Whether a query failed for what befell the instance, and not for what it asks."""
+        if isinstance(error, _ASKED):
+            return False
+        instance, publication = self._instance, self.publication
+        if isinstance(error, duckdb.FatalException | duckdb.InternalException) or instance is None:
+            return True
+        return publication is not None and any(
+            intact(publication.folder, segment) for segment in instance.segments
+        )
 
     def _current(self) -> _Instance:
         """The instance, as new as the log; the mutex is held."""
