@@ -16,7 +16,7 @@ from doxa.engine import times
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
 from doxa.engine.events import CLASSES, Event, Ref, SourceRef
 
-__all__ = ["PAYLOAD_LIMIT", "VERSION", "decode", "encode"]
+__all__ = ["PAYLOAD_LIMIT", "VERSION", "decode", "encode", "encode_fields"]
 
 VERSION: Final = 1
 PAYLOAD_LIMIT: Final = 1 << 20  # bytes of head and data together
@@ -56,7 +56,7 @@ def _plan(name: str) -> tuple[tuple[str, bool, object], ...]:
 _PLANS: Final = {name: _plan(name) for name in CLASSES}
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> Any:
     if isinstance(value, SourceRef):
         return {name: item for name, item in value.__dict__.items() if item is not None}
     if isinstance(value, Ref):
@@ -68,49 +68,53 @@ def _plain(value: object) -> object:
 
 def encode(event: Event) -> tuple[bytes, bytes]:
     """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
-    head, data = _BY_HAND.get(event.TYPE, _by_plan)(event)
+    kind, fields = event.TYPE, event.__dict__
+    source = fields.get("source") if kind in _SOURCED else None
+    details = None if source is None else _plain(source)
+    return encode_fields(kind, fields, details)
+
+
+def encode_fields(
+    kind: str, fields: dict[str, Any], source: dict[str, Any] | None
+) -> tuple[bytes, bytes]:
+    """As `encode`, of the fields of a kind of event, all of them, in the form that its model gives
+    them. ``source`` holds what is given of the source of a claim, support or correction."""
+    head: dict[str, Any] = {"v": VERSION, "id": fields["id"]}
+    data: dict[str, Any] = {}
+    if fields["workspace"]:
+        head["workspace"] = fields["workspace"]
+    _PUT.get(kind, _put_by_plan)(kind, fields, head, data)
+    if source is not None:
+        head["source"] = source["id"]
+        if len(source) > 1:
+            data["source"] = {name: source[name] for name in source if name != "id"}
     encoded = to_json(head), to_json(data)
-    if len(encoded[0]) + len(encoded[1]) > PAYLOAD_LIMIT:
-        size = len(encoded[0]) + len(encoded[1])
+    size = len(encoded[0]) + len(encoded[1])
+    if size > PAYLOAD_LIMIT:
         raise PayloadTooLarge(
-            f"{event.TYPE} {event.id!r} has {size:,} bytes; the limit is {PAYLOAD_LIMIT:,}: "
+            f"{kind} {fields['id']!r} has {size:,} bytes; the limit is {PAYLOAD_LIMIT:,}: "
             "keep large texts outside and claim their digest and place"
         )
     return encoded
 
 
-def _by_plan(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
-    fields = event.__dict__
-    head: dict[str, Any] = {"v": VERSION, "id": event.id}
-    data: dict[str, Any] = {}
-    if event.workspace:
-        head["workspace"] = event.workspace
-    for name, in_head, default in _PLANS[event.TYPE]:
+def _put_by_plan(
+    kind: str, fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
+) -> None:
+    for name, in_head, default in _PLANS[kind]:
         value = fields[name]
         if value is default or (value == default and type(value) is type(default)):
             continue
         (head if in_head else data)[name] = _plain(value)
-    if event.TYPE in _SOURCED:
-        _put_source(fields["source"], head, data)
-    return head, data
 
 
-def _put_source(source: SourceRef | None, head: dict[str, Any], data: dict[str, Any]) -> None:
-    if source is None:
-        return
-    details = {name: item for name, item in source.__dict__.items() if item is not None}
-    head["source"] = details.pop("id")
-    if details:
-        data["source"] = details
+# Nearly all events are claims and supports: what the plan says of them, written out.
 
 
-# Nearly all events are claims and supports. What the plan says of them, written out: in the order
-# of their fields, without what is left out.
-
-
-def _claim(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
-    fields = event.__dict__
-    head, data = _spanning(fields)
+def _put_claim(
+    kind: str, fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
+) -> None:
+    _put_span(fields, head, data)
     data["subject"] = fields["subject"]
     data["predicate"] = fields["predicate"]
     data["object"] = fields["object"]
@@ -124,13 +128,12 @@ def _claim(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
         head["because"] = _plain(fields["because"])
     if fields["assumed"] is not None:
         data["assumed"] = fields["assumed"]
-    _put_source(fields["source"], head, data)
-    return head, data
 
 
-def _support(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
-    fields = event.__dict__
-    head, data = _spanning(fields)
+def _put_support(
+    kind: str, fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
+) -> None:
+    _put_span(fields, head, data)
     head["claim"] = fields["claim"]
     if fields["because"]:
         head["because"] = _plain(fields["because"])
@@ -138,22 +141,18 @@ def _support(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
         head["stance"] = fields["stance"]
     if fields["assumed"] is not None:
         data["assumed"] = fields["assumed"]
-    _put_source(fields["source"], head, data)
-    return head, data
 
 
-def _spanning(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    head = {"v": VERSION, "id": fields["id"]}
-    if fields["workspace"]:
-        head["workspace"] = fields["workspace"]
+def _put_span(fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]) -> None:
+    if fields["stated_at"] is not None:
+        data["stated_at"] = fields["stated_at"]
     if fields["valid_from"] != times.NEG:
         head["valid_from"] = fields["valid_from"]
     if fields["valid_to"] != times.POS:
         head["valid_to"] = fields["valid_to"]
-    return head, {} if fields["stated_at"] is None else {"stated_at": fields["stated_at"]}
 
 
-_BY_HAND: Final = {"claim": _claim, "support": _support}
+_PUT: Final = {"claim": _put_claim, "support": _put_support}
 
 
 Upcast = Callable[[dict[str, Any], dict[str, Any]], None]

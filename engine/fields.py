@@ -14,6 +14,7 @@ from doxa.engine import times
 
 __all__ = [
     "CARRIED",
+    "LABEL_LIMIT",
     "EventId",
     "Label",
     "Model",
@@ -25,6 +26,10 @@ __all__ = [
     "SourceRef",
     "Text",
     "Value",
+    "check_label",
+    "check_name",
+    "check_text",
+    "check_value",
     "refuse",
 ]
 
@@ -42,16 +47,16 @@ def refuse(message: str) -> NoReturn:
     raise PydanticCustomError("doxa", "{message}", {"message": message})
 
 
-def _text(value: str) -> str:
+def check_text(value: str) -> str:
     if found := _SURROGATE.search(value):
         refuse(f"holds U+{ord(found[0]):04X} at {found.start()}, half of a surrogate pair")
     return value
 
 
-def _label(value: str) -> str:
+def check_label(value: str) -> str:
     if value.isascii() and value.isprintable() and len(value) <= LABEL_LIMIT:
         return value
-    _text(value)
+    check_text(value)
     if found := _BAD_LABEL.search(value):
         refuse(
             f"holds the control or direction mark U+{ord(found[0]):04X} at {found.start()}; "
@@ -62,19 +67,19 @@ def _label(value: str) -> str:
     return value
 
 
-def _name(value: str) -> str:
+def check_name(value: str) -> str:
     if not value:
         refuse("is empty")
-    return _label(value)
+    return check_label(value)
 
 
 def _event_id(value: str) -> str:
     if value.endswith(CARRIED):
         refuse(f"ends in {CARRIED!r}, which is reserved for the support that a claim carries")
-    return _name(value)
+    return check_name(value)
 
 
-def _json_value(value: object) -> object:
+def check_value(value: object) -> object:
     """A copy of a JSON value, checked without recursion on the way down."""
     if value is None or type(value) is bool:
         return value
@@ -83,7 +88,7 @@ def _json_value(value: object) -> object:
             refuse(f"holds an integer of {value.bit_length():,} bits; at most {INTEGER_LIMIT:,}")
         return value
     if type(value) is str:
-        return _text(value)
+        return check_text(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             refuse(f"holds {value}, which is not a number that JSON has")
@@ -98,7 +103,7 @@ def _json_container(value: object, depth: int) -> object:
         for key in value:
             if not isinstance(key, str):
                 refuse(f"has the key {key!r}, of type {type(key).__name__}; keys are text")
-        return {_text(key): _json_nested(item, depth) for key, item in value.items()}
+        return {check_text(key): _json_nested(item, depth) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_json_nested(item, depth) for item in value]
     refuse(
@@ -110,15 +115,15 @@ def _json_container(value: object, depth: int) -> object:
 def _json_nested(value: object, depth: int) -> object:
     if isinstance(value, Mapping | list | tuple):
         return _json_container(value, depth + 1)
-    return _json_value(value)
+    return check_value(value)
 
 
-Text = Annotated[str, AfterValidator(_text)]
-Label = Annotated[str, AfterValidator(_label)]
-Name = Annotated[str, AfterValidator(_name)]
+Text = Annotated[str, AfterValidator(check_text)]
+Label = Annotated[str, AfterValidator(check_label)]
+Name = Annotated[str, AfterValidator(check_name)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(lambda v: tuple(v) if type(v) is list else v)]
 EventId = Annotated[str, AfterValidator(_event_id)]
-Value = Annotated[Any, BeforeValidator(_json_value)]
+Value = Annotated[Any, BeforeValidator(check_value)]
 
 
 class Ref(NamedTuple):
@@ -130,13 +135,13 @@ class Ref(NamedTuple):
 
 def _reference(value: object) -> object:
     if isinstance(value, Ref):
-        return Ref(_label(value.workspace), _name(value.id))
+        return Ref(check_label(value.workspace), check_name(value.id))
     if isinstance(value, str):
-        return _name(str(value))
+        return check_name(str(value))
     if isinstance(value, Mapping) and set(value) == {"workspace", "id"}:
         workspace, id = value["workspace"], value["id"]
         if isinstance(workspace, str) and isinstance(id, str):
-            return Ref(_label(workspace), _name(id))
+            return Ref(check_label(workspace), check_name(id))
     refuse(f'is {value!r}; a reference is an id, or {{"workspace": "", "id": …}} for a shared one')
 
 
