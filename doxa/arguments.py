@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidEvent, InvalidTime
-from doxa.engine.parse import parse
+from doxa.engine.plain import Plain, ready
 from doxa.engine.registry import Judgement, Registry
 from doxa.engine.stream import Stream
 from doxa.views import TruthView
@@ -129,10 +129,10 @@ def end_of(fields: dict[str, Any], valid_to: object, valid_until: object) -> Non
 
 def parsed(
     events: Iterable[Mapping[str, Any] | ev.Event],
-) -> tuple[Sequence[ev.Event], int | None]:
+) -> tuple[Sequence[ev.Event | Plain], int | None]:
     if isinstance(events, Mapping | str | bytes | ev.Event) or not isinstance(events, Iterable):
         raise InvalidEvent(f"{events!r:.80} is no list; give a list of events")
-    found: list[ev.Event] = []
+    found: list[ev.Event | Plain] = []
     stamps: set[int] = set()
     for event in events:
         if isinstance(event, ev.Event):
@@ -145,7 +145,7 @@ def parsed(
             fields["id"] = fresh(str(fields.get("event", "event")))
         if fields.get("recorded_at") is not None:
             stamps.add(times.instant(fields["recorded_at"], "recorded_at"))
-        found.append(parse(fields))
+        found.append(ready(fields))
     if len(stamps) > 1:
         raise InvalidTime(
             f"{len(stamps)} different recorded_at in one append; a commit has one: use "

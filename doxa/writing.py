@@ -36,6 +36,7 @@ from doxa.engine.errors import (
     workspace_in_words,
 )
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
+from doxa.engine.plain import ready
 from doxa.engine.stream import Request, Stream
 from doxa.engine.view import Id
 from doxa.views import TruthView
@@ -399,9 +400,10 @@ class Writing:
         return self._one(fields, recorded_at)
 
     def _one(self, fields: Mapping[str, Any], recorded_at: Instant | None) -> str:
-        self.append([fields], recorded_at=recorded_at)
-        id: str = fields["id"]
-        return id
+        event = ready(fields)
+        stamp = None if recorded_at is None else times.instant(recorded_at, "recorded_at")
+        self._stream.append(Request((event,), stamp))
+        return event.id
 
     def append(
         self,

@@ -30,9 +30,11 @@ from doxa.engine.graph import (
     KINDS,
     NONE,
     SOURCE,
+    Graph,
     entity,
 )
 from doxa.engine.overlay import Meaning, Overlay
+from doxa.engine.plain import Plain
 from doxa.engine.times import (
     ALL,
     Intervals,
@@ -41,7 +43,7 @@ from doxa.engine.times import (
     span,
 )
 
-__all__ = ["Judged", "expect", "judge"]
+__all__ = ["Judged", "Plainly", "expect", "judge"]
 
 Stored = Callable[[int], ev.Event]
 
@@ -66,6 +68,47 @@ def expect(belief: Belief, workspaces: Iterable[str], expected: int, upto: int) 
                 f"workspace {workspace!r} is at revision {actual}, not at {expected} as expected; "
                 "read again and repeat the append"
             )
+
+
+class Plainly:
+    """Accepts commits of plain claims and supports against which nothing can be said, one after
+    another, each before the one before it is taken in."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.come: dict[tuple[str, str], str] = {}  # what was accepted: workspace and id → type
+        self.counting: set[tuple[str, str]] = set()  # sources that were never withdrawn
+
+    def accepts(self, commit: Iterable[Plain]) -> bool:
+        """Whether all ids of a commit are new, its claims are there or in it, and no source of it
+        was ever withdrawn. Otherwise it is for `judge`, and nothing more is accepted here."""
+        find, come, counting = self.graph.find, self.come, self.counting
+        later: list[tuple[str, str]] = []  # claims that must be in this commit
+        for kind, _, _, workspace, id, claim, source in commit:
+            place = workspace, id
+            if place in come or find(workspace, id) != NONE:
+                return False
+            come[place] = kind
+            if source is not None and (workspace, source) not in counting:
+                if _ever_withdrawn(self.graph, workspace, source):
+                    return False
+                counting.add((workspace, source))
+            if claim is not None:
+                found = find(workspace, claim)
+                if found == NONE:
+                    later.append((workspace, claim))
+                elif found & 7 != CLAIM:
+                    return False
+        return all(come.get(place) == "claim" for place in later)
+
+
+def _ever_withdrawn(graph: Graph, workspace: str, source: str) -> bool:
+    """Whether a source, as an event of that workspace names it, has ever been withdrawn."""
+    for place in {workspace, ""}:
+        row = graph.find_source(place, source)
+        if row != NONE and len(graph.withdrawals_of.get(entity(SOURCE, row))):
+            return True
+    return False
 
 
 def judge(belief: Belief, events: Sequence[ev.Event], stored: Stored) -> Judged:
@@ -142,7 +185,7 @@ class _Judge:
             place = (event.workspace, event.source.id)
             found = left.get(place)
             if found is None:
-                if overlay is None and self._withdrawn(*place):
+                if overlay is None and _ever_withdrawn(self.graph, *place):
                     overlay = Overlay(self.belief, self.events, ending, self._meaning)
                 found = left[place] = ALL if overlay is None else overlay.source(*place)
             if found != ALL:
@@ -151,15 +194,6 @@ class _Judge:
         if overlay is not None and replacing and (circling := overlay.circling(replacing)):
             for index in replacing:
                 self._attempt(index, partial(self._ringless, overlay, circling, index))
-
-    def _withdrawn(self, workspace: str, name: str) -> bool:
-        """Whether a source, as an event of that workspace names it, has ever been withdrawn."""
-        graph = self.graph
-        for place in {workspace, ""}:
-            row = graph.find_source(place, name)
-            if row != NONE and graph.withdrawals_of.get(entity(SOURCE, row)):
-                return True
-        return False
 
     def _attempt(self, index: int, step: Callable[[], None]) -> None:
         try:

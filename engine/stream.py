@@ -14,26 +14,29 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.commits import CommitQueue
-from doxa.engine.decide import expect, judge
+from doxa.engine.decide import Plainly, expect, judge
 from doxa.engine.errors import (
     CallerError,
     ClockError,
     ConflictError,
     DamageError,
     DoxaError,
+    PayloadTooLarge,
     UnknownTarget,
 )
 from doxa.engine.fold import Fold
 from doxa.engine.graph import NONE, Graph
-from doxa.engine.log import Head, NewEvent, as_new
+from doxa.engine.log import Appended, Head, NewEvent, Row, as_new
+from doxa.engine.plain import Plain, plainly
 from doxa.engine.salvage import leave_out
 from doxa.engine.store import PAGE, LogStore
-from doxa.engine.transaction import Transaction
+from doxa.engine.transaction import Transaction, as_row
 from doxa.engine.upkeep import Upkeep
 
 __all__ = ["Committed", "Request", "Stream"]
@@ -43,7 +46,7 @@ __all__ = ["Committed", "Request", "Stream"]
 class Request:
     """One commit: all its events or none; or, where ``salvage``, all that can be accepted."""
 
-    events: Sequence[ev.Event]
+    events: Sequence[ev.Event | Plain]
     recorded_at: int | None = None
     expected: int | None = None  # of the workspaces of the events, and of those that are watched
     watched: frozenset[str] = frozenset()
@@ -75,8 +78,7 @@ class Stream:
         self.upkeep = Upkeep(store, checkpoint)
         self._mutex = threading.Lock()  # held by whoever changes the fold
         self._queue = CommitQueue(self._commit)
-        # the events of the transaction under way, and the position of their first
-        self._pending: tuple[int, list[ev.Event]] = (0, [])
+        self._pending: list[Row] = []  # the events of the transaction under way
         self._touched = False  # whether that transaction has changed the fold
         # The fold, and the last position of it that readers may see: one value, so that no reader
         # ever pairs a position with a fold that holds something else there.
@@ -92,19 +94,22 @@ class Stream:
         if self._mutex.locked():
             self._state = None
         self._mutex = threading.Lock()
-        self._pending = 0, []
+        self._pending = []
 
     # -- reading
 
     def payload(self, position: int) -> ev.Event:
         """The event at a log position. Raises `UnknownTarget` where there is none."""
-        first, pending = self._pending
-        if first <= position < first + len(pending):
-            return pending[position - first]
-        row = self.store.row(position)
+        row = self._coming(position) or self.store.row(position)
         if row is None:
             raise UnknownTarget(f"the log has no position {position}")
-        return codec.decode(row.type, row.head, row.data)
+        return _event(row)
+
+    def _coming(self, position: int) -> Row | None:
+        """The event at a position that the transaction under way has given out."""
+        pending = self._pending
+        place = position - pending[0].position if pending else NONE
+        return pending[place] if 0 <= place < len(pending) else None
 
     def capture(self, *, wait: bool = False) -> tuple[Fold, int]:
         """The fold and the newest published position, other processes' commits included.
@@ -177,11 +182,13 @@ class Stream:
                 fold = self._current() if self._state is None else self._state[0]
                 with self.store.write() as transaction:
                     if self._follow(fold, transaction):
-                        for request in requests:
-                            answer = self._one(fold, transaction, request)
-                            if together and isinstance(answer, Exception):
-                                raise answer
-                            answers.append(answer)
+                        while len(answers) < len(requests):
+                            answers += self._plain(fold, transaction, requests, len(answers))
+                            if len(answers) < len(requests):
+                                answer = self._one(fold, transaction, requests[len(answers)])
+                                if together and isinstance(answer, Exception):
+                                    raise answer
+                                answers.append(answer)
                         if check is not None:
                             check([answer for answer in answers if isinstance(answer, Committed)])
                         break
@@ -192,7 +199,7 @@ class Stream:
                 self._state = None  # it may hold what was never committed
             raise
         finally:
-            self._pending = 0, []
+            self._pending = []
         self.upkeep.tend(fold)
         return answers
 
@@ -208,6 +215,63 @@ class Stream:
             self._state = fold, fold.position
         return True
 
+    def _plain(
+        self, fold: Fold, transaction: Transaction, requests: Sequence[Request], start: int
+    ) -> list[Committed]:
+        """Writes and folds the requests from one on, together, up to the first that is not of
+        plain claims and supports alone, or of which something might be refused."""
+        judge = Plainly(fold.belief.graph)
+        commits: list[tuple[list[NewEvent], int | None]] = []
+        last = _last(transaction.head)
+        for request in islice(requests, start, None):
+            at = request.recorded_at
+            if request.expected is not None or (at is not None and at <= last):
+                break
+            events = _all_plain(request.events)
+            if not events or not judge.accepts(events):
+                break
+            commits.append(([as_new((*event[:3], ())) for event in events], at))
+            last = times.POS if at is None else at  # after the clock's time only the clock's
+        try:
+            put = transaction.append_all(commits)
+        except (CallerError, ConflictError):  # a time that can't be: each by itself then
+            return []
+        self._take_in(fold, transaction, put, [new for new, _ in commits])
+        return [Committed(one.last, one.recorded_at, one.last - one.first + 1, 0) for one in put]
+
+    def _take_in(
+        self,
+        fold: Fold,
+        transaction: Transaction,
+        put: Sequence[Appended],
+        commits: Sequence[Sequence[NewEvent]],
+    ) -> None:
+        """Folds plain commits that were just written."""
+        rows = self._given_out(transaction, put, commits)
+        if len(rows) == 1:
+            (row,) = rows
+            fold.apply(row.position, row.recorded_at, [_event(row)], row.chain)
+        elif rows:
+            fold.follow([rows])
+
+    def _given_out(
+        self,
+        transaction: Transaction,
+        put: Sequence[Appended],
+        commits: Sequence[Sequence[NewEvent]],
+    ) -> list[Row]:
+        """The rows of what was just written, known from now on to `payload`."""
+        self._touched = True
+        rows = [
+            as_row((position, one.recorded_at, kind, head, data, None))
+            for one, new in zip(put, commits, strict=True)
+            for position, (kind, head, data, _) in enumerate(new, one.first)
+        ]
+        if rows:
+            rows[-1] = rows[-1]._replace(chain=transaction.head.chain)
+        self._pending += rows
+        return rows
+
     def _one(self, fold: Fold, transaction: Transaction, request: Request) -> Committed | Exception:
         before = transaction.head
         try:
@@ -219,9 +283,10 @@ class Stream:
 
     def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
         refused: dict[int, DoxaError] = {}
-        events = dict(enumerate(request.events))
+        given = [each.event if isinstance(each, Plain) else each for each in request.events]
+        events = dict(enumerate(given))
         recorded_at, head = request.recorded_at, transaction.head
-        last = head.recorded_at if head.position else times.FIRST - 1
+        last = _last(head)
         if request.restamp and recorded_at is not None and recorded_at <= last:
             events, recorded_at = _restamped(recorded_at, events), last + 1
         while True:
@@ -229,14 +294,13 @@ class Stream:
             judged = judge(fold.belief, list(events.values()), self.payload)
             problems = {order[index]: error for index, error in judged.problems.items()}
             new = {order[index]: event for index, event in judged.new.items()}
-            if not problems:
-                encoded = _encoded(new, problems)
+            encoded = [] if problems else _encoded(new, problems)
             if not problems:
                 break
             if not request.salvage:
                 raise problems[min(problems)]
             refused.update(problems)
-            leave_out(events, refused, request.events, partial(_known, fold.belief.graph))
+            leave_out(events, refused, given, partial(_known, fold.belief.graph))
         repeated = len(judged.repeated)
         if not new:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
@@ -253,12 +317,32 @@ class Stream:
             why = _too_early(recorded_at or 0, head) if early else error
             refused.update(dict.fromkeys(new, why))
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
-        folding = list(new.values())
-        if not self._pending[1]:
-            self._pending = put.first, []
-        self._pending[1].extend(folding)
-        fold.apply(put.first, put.recorded_at, folding, transaction.head.chain)
+        self._given_out(transaction, [put], [encoded])
+        fold.apply(put.first, put.recorded_at, list(new.values()), transaction.head.chain)
         return Committed(put.last, put.recorded_at, len(new), repeated, refused)
+
+
+def _last(head: Head) -> int:
+    """When the last commit was recorded; before all times where there is none."""
+    return head.recorded_at if head.position else times.FIRST - 1
+
+
+def _event(row: Row) -> ev.Event:
+    return codec.decode(row.type, row.head, row.data)
+
+
+def _all_plain(events: Sequence[ev.Event | Plain]) -> list[Plain] | None:
+    """All events of a commit as plain ones, where they are that."""
+    found = []
+    try:
+        for each in events:
+            plain = each if isinstance(each, Plain) else plainly(each)
+            if plain is None:
+                return None
+            found.append(plain)
+    except PayloadTooLarge:
+        return None
+    return found
 
 
 def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[NewEvent]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 from types import TracebackType
@@ -193,24 +193,37 @@ class Transaction:
         that was used for other events; nothing is appended then, and the transaction goes on.
         """
         self._sound()
-        if not events:
-            raise InvalidEvent("a commit holds at least one event; leave out the empty append")
-        if key is not None and (known := self.repeated(events, key)) is not None:
+        if key is not None and events and (known := self.repeated(events, key)) is not None:
             return known
-        at = self._recorded_at(recorded_at)
-        rows, tagged = self._stored(events, at)
-        first, last = rows[0][0], rows[-1][0]
+        (done,) = self.append_all([(events, recorded_at)])
         if key is not None:
-            self._write(_KEY, [(key, first, last)])
-        self._write(_INSERT, rows)
+            self._write(_KEY, [(key, done.first, done.last)])
+        return done
+
+    def append_all(
+        self, commits: Iterable[tuple[Sequence[NewEvent], int | None]]
+    ) -> list[Appended]:
+        """Several commits, each with its own ``recorded_at`` or the clock's. Raises as `append`
+        does; none of them is appended then, and the transaction goes on."""
+        self._sound()
+        head, done = self.head, []
+        rows: list[tuple[Any, ...]] = []
+        tagged: list[tuple[Any, ...]] = []
+        for events, stated in commits:
+            at = self._recorded_at(stated, head)
+            first = head.position + 1
+            head = _store(head, at, events, rows, tagged)
+            done.append(Appended(first, head.position, at))
+        if rows:
+            self._write(_INSERT, rows)
+            self._changed = True
         if tagged:
             self._write(_TAG, tagged)
-        self._changed = True
-        self.head = Head(last, at, rows[-1][7])
-        return Appended(first, last, at)
+        self.head = head
+        return done
 
-    def _recorded_at(self, stated: int | None) -> int:
-        last = self.head.recorded_at if self.head.position else times.FIRST - 1
+    def _recorded_at(self, stated: int | None, head: Head) -> int:
+        last = head.recorded_at if head.position else times.FIRST - 1
         if stated is None:
             return stated_instant(_followed(max(self._writer.clock(), last + 1), last))
         if _followed(stated_instant(stated), last) <= last:
@@ -219,34 +232,6 @@ class Transaction:
                 f"{times.iso(last)}; leave it out, or state a later one"
             )
         return stated
-
-    def _stored(
-        self, events: Sequence[NewEvent], at: int
-    ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        position, _, chain = self.head
-        salts = os.urandom(SALT * len(events))
-        rows: list[tuple[Any, ...]] = []
-        tagged: list[tuple[Any, ...]] = []
-        checked: object = rows  # the type that was seen to be fit, where no tags go with it
-        for place, event in enumerate(events):
-            kind, head, data, tags = event
-            position += 1
-            if (
-                kind is not checked
-                or tags != ()
-                or type(head) is not bytes
-                or type(data) is not bytes
-            ):
-                joined = check_event(event)
-                tagged += [(tag, position) for tag in tags]
-                checked = rows if tags else kind
-                rest = f"\x1f{at}\x1f{kind}\x1f{joined}\x1f".encode()
-            salt = salts[SALT * place : SALT * place + SALT]
-            digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
-            whole = b"%b%b%d%b%b" % (chain, digest, position, rest, head)
-            chain = blake2b(whole, digest_size=DIGEST).digest()
-            rows.append((position, at, kind, joined, head, data, salt, chain))
-        return rows, tagged
 
     def repeated(self, events: Sequence[NewEvent], key: str) -> Appended | None:
         """What was answered when the key was first used, or ``None``. Erased data passes for any.
@@ -286,6 +271,35 @@ class Transaction:
             if data is not None:
                 self._write(_ERASE, [(commitment(salt, data), position)])
                 self._changed = True
+
+
+def _store(
+    end: Head,
+    at: int,
+    events: Sequence[NewEvent],
+    rows: list[tuple[Any, ...]],
+    tagged: list[tuple[Any, ...]],
+) -> Head:
+    """Adds the rows of one commit, and its tags; returns where the log ends with them."""
+    if not events:
+        raise InvalidEvent("a commit holds at least one event; leave out the empty append")
+    position, _, chain = end
+    salts = os.urandom(SALT * len(events))
+    checked: object = rows  # the type that was seen to be fit, where no tags go with it
+    for place, event in enumerate(events):
+        kind, head, data, tags = event
+        position += 1
+        if kind is not checked or tags != () or type(head) is not bytes or type(data) is not bytes:
+            joined = check_event(event)
+            tagged += [(tag, position) for tag in tags]
+            checked = rows if tags else kind
+            header = f"\x1f{at}\x1f{kind}\x1f{joined}\x1f".encode()
+        salt = salts[SALT * place : SALT * place + SALT]
+        digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
+        whole = b"%b%b%d%b%b" % (chain, digest, position, header, head)
+        chain = blake2b(whole, digest_size=DIGEST).digest()
+        rows.append((position, at, kind, joined, head, data, salt, chain))
+    return Head(position, at, chain)
 
 
 def _followed(recorded_at: int, last: int) -> int:
