@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, shown
+from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, quick_fields, shown
 from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
 from doxa.engine import events as ev
 from doxa.engine import times
@@ -21,6 +21,7 @@ from doxa.engine.errors import (
 )
 from doxa.engine.graph import NONE
 from doxa.engine.parse import parse
+from doxa.engine.plain import Plain, plain
 from doxa.engine.stream import Committed, Request
 
 if TYPE_CHECKING:
@@ -77,9 +78,13 @@ class _Item:
     """An event that a line holds, on its way into the log."""
 
     line: Line
-    event: ev.Event
+    said: ev.Event | Plain
     recorded_at: int | None
     mended: bool = False  # it was set aside before, and may go in now
+
+    @property
+    def event(self) -> ev.Event:
+        return self.said.event if isinstance(self.said, Plain) else self.said
 
 
 @dataclass(slots=True)
@@ -129,7 +134,10 @@ class _Import:
     def run(self) -> ImportReport:
         self.stream.capture()  # refuses a closed ledger before a line of it is judged
         for line in self.lines:
-            if not line.blank or line.problem is not None:
+            item = self._quick_item(line)
+            if item is not None:
+                self._put(item)
+            elif not line.blank or line.problem is not None:
                 self._take(line)
         self._close_group()
         if not self.strict:
@@ -151,8 +159,10 @@ class _Import:
             self._refuse(line, error)
             self._remember(line, fields, error)
             return
-        if item is None:
-            return
+        if item is not None:
+            self._put(item)
+
+    def _put(self, item: _Item) -> None:
         if item.mended:
             self.deferred.append(item)
             return
@@ -160,6 +170,24 @@ class _Import:
             self._close_group()
             self.group = _Group(item.recorded_at)
         self.group.items.append(item)
+
+    def _quick_item(self, line: Line) -> _Item | None:
+        """What `_item` makes of a line with a plain event; ``None`` leaves it to that."""
+        fields = None if line.problem is not None else quick_fields(line.raw)
+        if fields is None:
+            return None
+        if self.workspace is not None:
+            fields.setdefault("workspace", self.workspace)
+        said = plain(fields)
+        if said is None:
+            return None
+        try:
+            item = _Item(line, said, self._recorded_at(fields.get("recorded_at")))
+        except CallerError:
+            return None
+        if self.register:
+            self._compare(item)
+        return item
 
     def _item(self, line: Line, fields: Mapping[str, Any]) -> _Item | None:
         """The event of a line; ``None`` for a stub of an erased event that is there already."""
@@ -172,10 +200,14 @@ class _Import:
         recorded_at = self._recorded_at(fields.get("recorded_at"))
         item = _Item(line, parse(fields), recorded_at)
         if self.register:
-            place, id = item.event.workspace, item.event.id
-            kept = self.register.find(place, id, self.lines.name, line.number)
-            item.mended = bool(kept) and self.register.mended(kept[-1], shown(line.raw))
+            self._compare(item)
         return item
+
+    def _compare(self, item: _Item) -> None:
+        """Compares a line with those that were set aside before."""
+        line, said = item.line, item.said
+        kept = self.register.find(said.workspace, said.id, self.lines.name, line.number)
+        item.mended = bool(kept) and self.register.mended(kept[-1], shown(line.raw))
 
     def _recorded_at(self, stated: object) -> int | None:
         if stated is None:
@@ -200,7 +232,7 @@ class _Import:
         if not self.stubs:
             return
         graph = self.stream.capture()[0].belief.graph
-        coming = {(i.event.workspace, i.event.id) for group in self.batch for i in group.items}
+        coming = {(i.said.workspace, i.said.id) for group in self.batch for i in group.items}
         for ref, line in self.stubs.items():
             if ref in coming or graph.find(*ref) != NONE:
                 self.repeated += 1
@@ -288,7 +320,7 @@ class _Import:
         if at is not None:
             self.unread = {t: u for t, u in self.unread.items() if t is not None and t > at}
         for item in list(group.items):
-            unread = falls.get(ev.Ref(item.event.workspace, item.event.id))
+            unread = falls.get(ev.Ref(item.said.workspace, item.said.id))
             if unread is not None and isinstance(item.event, ev.Claim):
                 group.items.remove(item)
                 self._refuse(
@@ -311,7 +343,7 @@ class _Import:
                 self._close_group()
                 self.group = _Group(item.recorded_at, arrival=True)
             if item.recorded_at is not None and item.event.stated_at is None:
-                item.event = item.event.model_copy(update={"stated_at": item.recorded_at})
+                item.said = item.event.model_copy(update={"stated_at": item.recorded_at})
             self.aside.pop(item.line.number, None)
             self.group.items.append(item)
         self._close_group()
@@ -323,7 +355,7 @@ class _Import:
         batch, self.batch, self.waiting = self.batch, [], 0
         requests = [
             Request(
-                [item.event for item in group.items],
+                [item.said for item in group.items],
                 recorded_at=None if group.arrival else group.recorded_at,
                 salvage=True,
                 restamp=self.restamp,
@@ -356,6 +388,8 @@ class _Import:
         self.events += answer.new
         self.commits += answer.new > 0
         self.repeated += answer.repeated
+        if not answer.refused and not self.register:
+            return
         for index, item in enumerate(group.items):
             error = answer.refused.get(index)
             if error is not None:
@@ -363,9 +397,9 @@ class _Import:
                 if isinstance(error, UnknownTarget) and not group.arrival:
                     self.orphans.append(item)
             elif self.register:
-                name, event = self.lines.name, item.event
-                kept = self.register.find(event.workspace, event.id, name, item.line.number)
-                went_in += kept if item.mended else [k for k in kept if k.id in (None, event.id)]
+                name, said = self.lines.name, item.said
+                kept = self.register.find(said.workspace, said.id, name, item.line.number)
+                went_in += kept if item.mended else [k for k in kept if k.id in (None, said.id)]
 
     def _keep(self) -> None:
         """Keeps what was set aside since the last time."""

@@ -9,15 +9,16 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn, cast
+from typing import IO, Any, Final, NamedTuple, NoReturn, cast
+
+from pydantic_core import from_json
 
 from doxa.engine.codec import PAYLOAD_LIMIT
 from doxa.engine.errors import CallerError, InvalidEvent, PayloadTooLarge, StorageError
 
-__all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "fields_of", "shown"]
+__all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "fields_of", "quick_fields", "shown"]
 
 # An event has at most 1 MiB as it is stored; with every character escaped, its line has six times
 # as much. What is longer can't be an event and is passed over without being kept in memory.
@@ -28,8 +29,7 @@ _KEPT: Final = 1_000  # bytes of an overlong line that are shown
 Given = str | bytes | Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line as it was found: its number from 1, and its text, bytes or mapping.
 
     ``problem`` says why nothing can be read from it, where that is known already.
@@ -164,8 +164,10 @@ def _read(readline: Callable[[int], Any], count: Callable[[int], None]) -> Itera
         count(number)
         if length > LINE_LIMIT:
             yield _overlong(number, raw, length)
-        else:
+        elif number == 1:
             yield _without_mark(Line(number, raw))
+        else:
+            yield Line(number, raw)
 
 
 def _overlong(number: int, raw: str | bytes, length: int) -> Line:
@@ -188,6 +190,38 @@ def _without_mark(line: Line) -> Line:
     if line.number == 1 and isinstance(line.raw, bytes):
         return Line(1, line.raw.removeprefix(b"\xef\xbb\xbf"))
     return line
+
+
+# ---------------------------------------------------------------- one line, quickly
+
+
+def quick_fields(raw: Given) -> dict[str, Any] | None:
+    """The fields that `fields_of` reads from a line, where a faster reader can be sure of them;
+    else ``None``.
+
+    That reader takes the last of several equal keys and doesn't say so. But where no quotation
+    mark has white space behind it, the text of each key ends in ``":``: if there are no more of
+    those than keys of the line and of its source, no key is there twice, and nothing else has keys.
+    """
+    try:
+        if type(raw) is bytes:
+            if b'" ' in raw or b'"\t' in raw or b'"\r' in raw or b'"\n' in raw:
+                return None
+            ends = raw.count(b'":')
+        elif type(raw) is str:
+            if '" ' in raw or '"\t' in raw or '"\r' in raw or '"\n' in raw:
+                return None
+            ends = raw.count('":')
+        else:
+            return None
+        fields = from_json(raw, allow_inf_nan=False)
+    except (ValueError, TypeError):  # the latter for a text with half of a surrogate pair
+        return None
+    if type(fields) is not dict:
+        return None
+    source = fields.get("source")
+    keys = len(fields) + (len(source) if type(source) is dict else 0)
+    return fields if keys == ends else None
 
 
 # ---------------------------------------------------------------- one line, strictly
