@@ -81,6 +81,7 @@ class LogStore:
     def _start(self) -> None:
         """What a forked child must not share with its parent."""
         guard = threading.RLock()
+        self._seen: tuple[int, Head | None] = (1, None)  # the head, and the beacon's number before
         self._news = threading.Condition(threading.Lock())
         self._listening = 0  # threads in `wait`
         self._readers = Readers(self.path, self._timeout, guard, self._memory)
@@ -158,6 +159,7 @@ class LogStore:
         """Closes all connections; a write under way is waited for. Harmless if repeated."""
         self._writer.close()
         self._closed = True
+        self._seen = 1, None
         self._readers.close()
         self._announce()
 
@@ -186,10 +188,16 @@ class LogStore:
 
     def head(self) -> Head:
         """Where the log ends now, commits of other processes included. O(1)."""
+        number, found = self._seen
+        if found is not None and self._writer.beacon.unchanged_since(number):
+            return found
+        number = self._writer.beacon.now()
         rows = self._readers.select(HEAD)
         if not rows:
             raise disk.headless(self.path)
-        return Head(*rows[0])
+        found = Head(*rows[0])
+        self._seen = number, found
+        return found
 
     def row(self, position: int) -> Row | None:
         """The event at a position, if there is one. O(log n)."""

@@ -119,8 +119,10 @@ class Transaction:
         try:
             if done:
                 self._connection.execute(_SET_HEAD, self.head)
+                writer.beacon.committing()
                 self._connection.execute("COMMIT")
                 writer.known = self.head
+                writer.beacon.committed()
                 writer.checkpoint(self._connection)
             else:
                 self._roll_back()

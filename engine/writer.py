@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from doxa.engine import disk
+from doxa.engine.beacon import Beacon
 from doxa.engine.errors import CallerError, StorageError
 from doxa.engine.lockfile import LockFile
 from doxa.engine.log import Head
@@ -37,6 +38,7 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._lock = LockFile(path + ".lock") if path else None
         self._wal = disk.Wal(path) if path else None
+        self.beacon = Beacon(path + ".lock" if path else None)
 
     def create(self) -> None:
         """Creates the log under the lock, unless another process has done so by then."""

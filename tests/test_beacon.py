@@ -1,0 +1,132 @@
+"""What tells that nothing was committed since one last looked."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import doxa
+from doxa.engine.beacon import Beacon
+
+DAY = "2024-06-01"
+
+
+def test_a_number_is_trusted_only_while_it_is_even_and_the_same(tmp_path: Path) -> None:
+    path = str(tmp_path / "log.lock")
+    Path(path).touch()
+    writer, reader = Beacon(path), Beacon(path)
+    assert not reader.unchanged_since(reader.now())  # nobody has committed: there is no number
+    writer.committing()
+    writer.committed()
+    seen = reader.now()
+    assert reader.unchanged_since(seen)
+    writer.committing()
+    assert not reader.unchanged_since(seen)
+    assert not reader.unchanged_since(reader.now())  # under way, or never ended
+    writer.committing()
+    writer.committed()
+    assert not reader.unchanged_since(seen)
+    assert reader.unchanged_since(reader.now())
+
+
+def test_a_deleted_lock_file_is_noticed_before_long(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        mine.claim("x", "p", 1, source="s")
+        assert other.revision == 1
+        (tmp_path / "l.doxa" / "log.sqlite.lock").unlink()
+        mine.claim("x", "p", 2, source="s")
+        time.sleep(0.06)
+        assert other.revision == 2
+
+
+def test_a_ledger_whose_lock_file_may_not_be_written_asks_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def refused(path: str, flags: int, *rest: int) -> int:
+        if str(path).endswith(".lock") and sys._getframe(1).f_code.co_name == "_map":
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", refused)
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        for i in range(5):
+            mine.claim("x", "p", i, source="s")
+            assert other.revision == i + 1
+
+
+def test_nothing_is_asked_of_the_log_while_nothing_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with doxa.open(tmp_path / "l.doxa") as ledger:
+        ledger.claim("x", "p", 1, source="s")
+        assert ledger.view(valid_at=DAY).value("x", "p") == 1
+        asked: list[str] = []
+        select = ledger.recorder._readers.select
+
+        def noted(sql: str, *parameters: Any) -> list[Any]:
+            asked.append(sql)
+            return select(sql, *parameters)
+
+        monkeypatch.setattr(ledger.recorder._readers, "select", noted)
+        deadline = time.monotonic() + 0.02
+        while time.monotonic() < deadline:
+            assert ledger.view(valid_at=DAY).revision == 1
+        assert len(asked) <= 2  # what is trusted for a while may just have run out
+
+
+COMMITS = """
+import sys, doxa
+with doxa.open(sys.argv[1]) as ledger:
+    for i in range(int(sys.argv[2])):
+        ledger.claim("x", "p", i, source="s")
+        print(ledger.revision, flush=True)
+"""
+
+
+def test_what_another_process_has_told_of_is_always_seen(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l.doxa") as ledger:
+        child = subprocess.Popen(
+            [sys.executable, "-c", COMMITS, str(tmp_path / "l.doxa"), "60"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        for line in child.stdout:
+            assert ledger.revision >= int(line)
+        child.stdout.close()
+        assert child.wait() == 0
+        assert ledger.revision == 60
+
+
+def test_a_commit_that_fails_leaves_the_log_to_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with doxa.open(tmp_path / "l.doxa") as ledger:
+        ledger.claim("x", "p", 1, source="s")
+        assert ledger.revision == 1
+        writer = ledger.recorder._writer
+
+        class Failing(Beacon):
+            def committing(self) -> None:
+                super().committing()
+                raise sqlite3.OperationalError("database or disk is full")
+
+        failing = Failing(writer.beacon._path)
+        monkeypatch.setattr(writer, "beacon", failing)
+        with pytest.raises(doxa.DoxaError):
+            ledger.claim("x", "p", 2, source="s")
+        monkeypatch.undo()
+        assert writer.beacon.now() & 1
+        assert ledger.revision == 1
+        ledger.claim("x", "p", 3, source="s")
+        assert ledger.revision == 2
+        assert not writer.beacon.now() & 1
