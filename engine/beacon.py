@@ -52,7 +52,7 @@ class Beacon:
     def committing(self) -> None:
         """Before a commit, under the lock."""
         if self._path is not None:
-            self._map(self._path, grow=True)
+            self._map(self._path)
         if self._number is not None:
             self._number[0] |= 1
 
@@ -61,15 +61,13 @@ class Beacon:
         if self._number is not None:
             self._number[0] = (self._number[0] | 1) + 1
 
-    def _map(self, path: str, *, grow: bool = False) -> None:
-        """Maps the file that is at the path now."""
+    def _map(self, path: str) -> None:
+        """Maps the file that is at the path now, made long enough by whoever comes first."""
         with contextlib.suppress(OSError):  # without it, the log itself is asked
             stat = os.stat(path)
             if self._number is not None and stat.st_ino == self._inode and stat.st_size >= _SIZE:
                 return
             self._number = None
-            if stat.st_size < _SIZE and not grow:
-                return
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             try:
                 if os.fstat(file).st_size < _SIZE:

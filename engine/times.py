@@ -209,7 +209,7 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
         if b[1] <= a[0] or b[0] >= a[1]:
             return a
         before = (a[0], b[0]) if b[0] > a[0] else EMPTY
-        return before + (b[1], a[1]) if b[1] < a[1] else before
+        return (*before, b[1], a[1]) if b[1] < a[1] else before
     return _sweep(a, b, lambda x, y: x and not y)
 
 
