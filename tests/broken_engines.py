@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from doxa.engine import corroboration, decide, events, settle, times
 from doxa.engine.belief import SUPERSEDED, Belief, Standing
+from doxa.engine.bulk import Bulk
 from doxa.engine.decide import judge
 from doxa.engine.graph import CORRECTION, NONE, POLICY, SUPPORT, WITHDRAWAL, Graph, entity
 from doxa.engine.history import OPEN, DenseHistory, History
@@ -136,7 +137,16 @@ def corrections_outlive_their_source() -> Iterator[None]:
 
         return add_row
 
-    with instead(Graph, "add_row", make):
+    def make_many(add: Any) -> Any:
+        def add_supports(self: Bulk, *columns: Any) -> Any:
+            before = len(self.graph.s_refutes)
+            found = add(self, *columns)
+            self.graph.s_refutes[before:] = bytes(len(self.graph.s_refutes) - before)
+            return found
+
+        return add_supports
+
+    with instead(Graph, "add_row", make), instead(Bulk, "_add_supports", make_many):
         yield
 
 
