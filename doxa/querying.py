@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from doxa.engine import times
 from doxa.engine.errors import CallerError
+from doxa.engine.log import Problem
 from doxa.engine.stream import Stream
 from doxa.places import CACHE
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from doxa.projections.publication import Publication
     from doxa.projections.serving import Served
 
-__all__ = ["Querying", "Result"]
+__all__ = ["Querying", "Result", "check_tables"]
 
 _making = threading.Lock()
 
@@ -172,3 +173,12 @@ def _param(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return times.instant(value, "a time in params")
     return value
+
+
+def check_tables(ledger: Querying) -> list[Problem]:
+    """What is wrong with the ledger's tables: files, chain, rows that are not the belief's, rows
+    that do not tile. O(rows)."""
+    from doxa.projections.checking import check
+
+    belief, head = ledger._believed()
+    return [Problem(*found) for found in check(belief, head, ledger._publication())]

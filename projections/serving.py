@@ -256,6 +256,9 @@ class Served:
 
 def _select(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     """The one statement of a query. Raises `InvalidQuery`."""
+    if not isinstance(sql, str):
+        raise InvalidQuery(f"the query is {sql!r:.80}; give the text of one SELECT")
+    sql.encode()  # half of a surrogate pair is no text that DuckDB takes
     statements = cursor.extract_statements(sql)
     if len(statements) != 1:
         raise InvalidQuery(f"the query has {len(statements)} statements; give one SELECT")

@@ -23,10 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doxa
+from doxa.engine.log import Problem
 from doxa.projections import publication, segments, serving
-from doxa.projections.checking import check
 from doxa.projections.publication import MANIFEST, Publication
 from doxa.projections.tables import TABLES
+from doxa.querying import check_tables
 from tests.cases_names import shows
 from tests.histories import INSTANTS, Author, moment
 from tests.support import ROOT
@@ -72,9 +73,8 @@ def manifest(path: Path) -> dict[str, Any]:
     return found
 
 
-def problems(ledger: doxa.Ledger) -> list[tuple[int, str, str]]:
-    view = ledger.view(valid_at="2024-01-01")
-    return list(check(view.belief, view.revision, ledger._publication()))
+def problems(ledger: doxa.Ledger) -> list[Problem]:
+    return check_tables(ledger)
 
 
 def filled(path: Path, commits: int = 3) -> None:
