@@ -24,14 +24,7 @@ __all__ = ["Belief", "TruthView", "history"]
 
 class TruthView(engine_view.TruthView):
     __doc__ = engine_view.TruthView.__doc__
-    origin: tuple[object, Registry] | None
-
-    def __init__(
-        self, *args: Any, origin: tuple[object, Registry] | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        # what it was captured from, and the registry as it was kept there
-        self.__dict__["origin"] = origin
+    origin: tuple[object, Registry] | None  # what it was captured from, and its registry then
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in self.__dict__ and name[0] != "_":

@@ -63,6 +63,7 @@ class TruthView:
         perspective: str | None = None,
         live: bool = True,
         horizon: int | None = None,
+        origin: object = None,
     ) -> None:
         self.__dict__.update(  # at once: a view may be made for every question
             belief=belief,
@@ -76,6 +77,7 @@ class TruthView:
             _workspaces=_SHARED_ONLY if not workspace else frozenset(),
             live=live,
             horizon=revision if horizon is None else horizon,
+            origin=origin,
         )
 
     # -- coordinates
