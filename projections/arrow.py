@@ -69,10 +69,7 @@ def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
     mask = arrays.ints(graph.c_from, claims) <= v
     mask &= arrays.ints(graph.c_to, claims) > v
     workspaces = arrays.ints(graph.c_ws, claims)
-    seen = np.zeros(claims, bool)
-    for workspace in view.workspaces:
-        seen |= workspaces == workspace
-    mask &= seen
+    mask &= np.logical_or.reduce([workspaces == workspace for workspace in view.workspaces])
     for column, name in (
         (graph.c_predicate, predicate),
         (graph.c_perspective, view.perspective),
@@ -80,9 +77,9 @@ def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
         if name is not None:
             mask &= arrays.ints(column, claims) == graph.names.find(name)
     # those that a row of the beliefs says more of, by then
-    plain = mask & arrays.ints(graph.c_plain, claims).astype(bool)
+    held = mask & arrays.ints(graph.c_plain, claims).astype(bool)
     since = changing(beliefs.since, min(claims, len(beliefs.since)))
-    plain[: len(since)] &= since > k
+    held[: len(since)] &= since > k
     known = len(beliefs)
     known = int(np.searchsorted(arrays.ints(beliefs.known, known), k, side="right"))
     open_ = changing(beliefs.until, known) > k
@@ -94,17 +91,18 @@ def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
     owners = arrays.ints(beliefs.owner, known)[found]
     chosen = mask[owners]
     owners, codes = owners[chosen], codes[found][chosen]
-    by_claim = np.where(plain, np.uint8(HOLDS), np.uint8(0))
-    by_claim[owners] = codes
-    rows = np.flatnonzero(by_claim)
-    return rows.astype(np.int32), by_claim[rows]
+    held[owners] = True
+    rows = np.flatnonzero(held)
+    told = np.full(claims, HOLDS, np.uint8)
+    told[owners] = codes
+    return rows, told[rows]
 
 
 def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -> pa.Table:
     graph = view.graph
     arrays = columns_of(view.belief)
     claims = graph.claims_upto(view.k)
-    picked = pa.array(rows, pa.int32())
+    picked = pa.array(rows)
 
     def named(column: Any) -> Callable[[], Any]:
         def make() -> Any:
@@ -120,11 +118,13 @@ def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -
 
         return make
 
-    def recorded() -> Any:
+    def recorded_at(low: int, high: int) -> Ints:
         commits = len(graph.commit_last)
-        ends = arrays.ints(graph.commit_last, commits)
-        at = np.searchsorted(ends, arrays.ints(graph.c_pos, claims)[rows])
-        return pa.array(arrays.ints(graph.commit_at, commits)[at], pa.int64())
+        ends, at = arrays.ints(graph.commit_last, commits), arrays.ints(graph.commit_at, commits)
+        return at[np.searchsorted(ends, arrays.ints(graph.c_pos, high)[low:])]
+
+    def recorded() -> Any:
+        return pa.array(arrays.derived("recorded_at", np.int64, claims, recorded_at)[rows])
 
     def ids() -> Any:
         places = pa.array(arrays.ints(graph.c_pos, claims)[rows] - 1)

@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class Columns:
         # by the column's identity, which stays its own while it is kept here: array, filled
         self._ints: dict[int, tuple[array[int] | bytearray, Ints, int]] = {}
         self._texts: dict[int, tuple[Strings | Objects, list[Any]]] = {}
+        self._derived: dict[str, tuple[Ints, int]] = {}
         self._mutex = threading.Lock()
 
     def ints(self, column: array[int] | bytearray, rows: int) -> Ints:
@@ -58,6 +60,17 @@ class Columns:
                 kept[filled:rows] = np.frombuffer(column[filled:rows], kept.dtype)
                 self._ints[key] = (column, kept, rows)
             return kept[:rows]
+
+    def derived(self, name: str, dtype: Any, rows: int, made: Callable[[int, int], Ints]) -> Ints:
+        """The first ``rows`` of a column that follows from others; ``made(low, high)`` gives the
+        entries that are new."""
+        kept, filled = self._derived.get(name, (np.empty(0, dtype), 0))
+        if filled < rows:
+            fresh = made(filled, rows)
+            with self._mutex:
+                self._derived[name] = np.concatenate([kept[:filled], fresh]), rows
+                kept = self._derived[name][0]
+        return kept[:rows]
 
     def texts(self, column: Strings | Objects, rows: int) -> Any:
         """The first ``rows`` of a column of texts, or of JSON values as their text, in Arrow."""
