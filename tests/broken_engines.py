@@ -137,16 +137,7 @@ def corrections_outlive_their_source() -> Iterator[None]:
 
         return add_row
 
-    def make_many(add: Any) -> Any:
-        def add_supports(self: Bulk, *columns: Any) -> Any:
-            before = len(self.graph.s_refutes)
-            found = add(self, *columns)
-            self.graph.s_refutes[before:] = bytes(len(self.graph.s_refutes) - before)
-            return found
-
-        return add_supports
-
-    with instead(Graph, "add_row", make), instead(Bulk, "_add_supports", make_many):
+    with instead(Graph, "add_row", make):
         yield
 
 
@@ -241,7 +232,16 @@ def refutations_count_as_supports() -> Iterator[None]:
 
         return add_row
 
-    with instead(Graph, "add_row", make):
+    def make_many(add: Any) -> Any:
+        def add_supports(self: Bulk, *columns: Any) -> Any:
+            before = len(self.graph.s_refutes)
+            found = add(self, *columns)
+            self.graph.s_refutes[before:] = bytes(len(self.graph.s_refutes) - before)
+            return found
+
+        return add_supports
+
+    with instead(Graph, "add_row", make), instead(Bulk, "_add_supports", make_many):
         yield
 
 
