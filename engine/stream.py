@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
@@ -30,7 +31,7 @@ from doxa.engine.errors import (
     PayloadTooLarge,
     UnknownTarget,
 )
-from doxa.engine.fold import Fold
+from doxa.engine.fold import Fold, uncollected
 from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Appended, Head, NewEvent, Row, as_new
 from doxa.engine.plain import Plain, plainly
@@ -40,6 +41,8 @@ from doxa.engine.transaction import Transaction, as_row
 from doxa.engine.upkeep import Upkeep
 
 __all__ = ["Committed", "Request", "Stream"]
+
+MANY: Final = 1_000  # events in a commit during which the collector of cycles would look often
 
 
 @dataclass(slots=True)
@@ -151,7 +154,10 @@ class Stream:
 
     def append(self, request: Request) -> Committed:
         """Appends one commit, durably. Raises the first thing that is wrong with it."""
-        return self._queue.submit(request)
+        if len(request.events) < MANY:
+            return self._queue.submit(request)
+        with uncollected():
+            return self._queue.submit(request)
 
     def append_many(
         self, requests: Sequence[Request], check: Callable[[list[Committed]], None] | None = None
@@ -160,7 +166,7 @@ class Stream:
 
         ``check`` sees the answers before anything is made durable, and may raise to refuse them.
         """
-        with self._mutex:
+        with self._mutex, uncollected():
             answers = self._write(requests, together=True, check=check)
         return [answer for answer in answers if isinstance(answer, Committed)]
 
@@ -236,23 +242,10 @@ class Stream:
             put = transaction.append_all(commits)
         except (CallerError, ConflictError):  # a time that can't be: each by itself then
             return []
-        self._take_in(fold, transaction, put, [new for new, _ in commits])
-        return [Committed(one.last, one.recorded_at, one.last - one.first + 1, 0) for one in put]
-
-    def _take_in(
-        self,
-        fold: Fold,
-        transaction: Transaction,
-        put: Sequence[Appended],
-        commits: Sequence[Sequence[NewEvent]],
-    ) -> None:
-        """Folds plain commits that were just written."""
-        rows = self._given_out(transaction, put, commits)
-        if len(rows) == 1:
-            (row,) = rows
-            fold.apply(row.position, row.recorded_at, [_event(row)], row.chain)
-        elif rows:
+        rows = self._given_out(transaction, put, [new for new, _ in commits])
+        if rows:
             fold.follow([rows])
+        return [Committed(one.last, one.recorded_at, one.last - one.first + 1, 0) for one in put]
 
     def _given_out(
         self,

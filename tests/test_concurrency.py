@@ -515,17 +515,17 @@ def test_a_child_forked_in_the_midst_of_a_commit_is_refused_and_not_stuck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folding, forked = threading.Event(), threading.Event()
-    apply = Fold.apply
+    follow = Fold.follow
 
     def slow(fold: Fold, *commit: Any) -> None:
-        apply(fold, *commit)
+        follow(fold, *commit)
         if not forked.is_set():
             folding.set()
             forked.wait(30)
 
     with doxa.open(tmp_path / "l.doxa") as ledger:
         ledger.claim("x", "p", "before", source="s")
-        monkeypatch.setattr(Fold, "apply", slow)
+        monkeypatch.setattr(Fold, "follow", slow)
         writer = threading.Thread(target=lambda: ledger.claim("x", "p", "parent", source="s"))
         writer.start()
         folding.wait(30)
