@@ -70,24 +70,29 @@ def encode(event: Event) -> tuple[bytes, bytes]:
     """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
     kind, fields = event.TYPE, event.__dict__
     source = fields.get("source") if kind in _SOURCED else None
-    details = None if source is None else _plain(source)
-    return encode_fields(kind, fields, details)
+    if source is None:
+        return encode_fields(kind, fields)
+    details = {name: item for name, item in source.__dict__.items() if item is not None}
+    return encode_fields(kind, fields, details.pop("id"), details)
 
 
 def encode_fields(
-    kind: str, fields: dict[str, Any], source: dict[str, Any] | None
+    kind: str,
+    fields: dict[str, Any],
+    source: str | None = None,
+    details: dict[str, Any] | None = None,
 ) -> tuple[bytes, bytes]:
     """As `encode`, of the fields of a kind of event, all of them, in the form that its model gives
-    them. ``source`` holds what is given of the source of a claim, support or correction."""
+    them; of the source of a claim, support or correction, the id and what else is given."""
     head: dict[str, Any] = {"v": VERSION, "id": fields["id"]}
     data: dict[str, Any] = {}
     if fields["workspace"]:
         head["workspace"] = fields["workspace"]
     _PUT.get(kind, _put_by_plan)(kind, fields, head, data)
     if source is not None:
-        head["source"] = source["id"]
-        if len(source) > 1:
-            data["source"] = {name: source[name] for name in source if name != "id"}
+        head["source"] = source
+    if details:
+        data["source"] = details
     encoded = to_json(head), to_json(data)
     size = len(encoded[0]) + len(encoded[1])
     if size > PAYLOAD_LIMIT:

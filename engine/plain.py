@@ -124,10 +124,9 @@ def _claim(given: dict[str, Any]) -> Plain:
     if type(value) is not str or not value.isascii():
         fields["object"] = check_value(value)
     _check_text(fields["text"])
-    source = _finish(fields, given)
-    head, data = codec.encode_fields("claim", fields, source)
-    name = None if source is None else source["id"]
-    return _as_plain(("claim", head, data, workspace, id, None, name))
+    source, details = _finish(fields, given)
+    head, data = codec.encode_fields("claim", fields, source, details)
+    return _as_plain(("claim", head, data, workspace, id, None, source))
 
 
 def _support(given: dict[str, Any]) -> Plain:
@@ -138,11 +137,11 @@ def _support(given: dict[str, Any]) -> Plain:
     _check_labels(id, claim, workspace, fields["stance"])
     if not (id and claim) or id.endswith(CARRIED) or fields["stance"] not in _STANCES:
         raise _NotPlain
-    source = _finish(fields, given)
+    source, details = _finish(fields, given)
     if source is None:
         raise _NotPlain
-    head, data = codec.encode_fields("support", fields, source)
-    return _as_plain(("support", head, data, workspace, id, claim, source["id"]))
+    head, data = codec.encode_fields("support", fields, source, details)
+    return _as_plain(("support", head, data, workspace, id, claim, source))
 
 
 _STANCES: Final = ("supports", "refutes")
@@ -152,9 +151,11 @@ _MAKERS: Final[dict[object, Callable[[dict[str, Any]], Plain]]] = {
 }
 
 
-def _finish(fields: dict[str, Any], given: dict[str, Any]) -> dict[str, Any] | None:
-    """Checks what claims and supports have in common, and puts it into its final form; returns
-    what is given of the source."""
+_Source = tuple[str | None, dict[str, Any] | None]  # its id, and what else is given
+
+
+def _finish(fields: dict[str, Any], given: dict[str, Any]) -> _Source:
+    """Checks what claims and supports have in common, and puts it into its final form."""
     if fields["because"] != ():
         if type(fields["because"]) is not list or fields["because"]:
             raise _NotPlain
@@ -171,15 +172,15 @@ def _finish(fields: dict[str, Any], given: dict[str, Any]) -> dict[str, Any] | N
         raise _NotPlain
     fields["valid_to"] = end
     source = fields["source"]
-    return None if source is None else _source(source)
+    return (None, None) if source is None else _source(source)
 
 
-def _source(source: object) -> dict[str, Any]:
+def _source(source: object) -> _Source:
     if type(source) is str:
         _check_labels(source)
         if not source:
             raise _NotPlain
-        return {"id": source}
+        return source, None
     if type(source) is not dict or not _SOURCE_KEYS.issuperset(source):
         raise _NotPlain
     get = source.get
@@ -187,7 +188,7 @@ def _source(source: object) -> dict[str, Any]:
     _check_labels(id, "" if digest is None else digest, "" if origin is None else origin)
     if not id:
         raise _NotPlain
-    found = {"id": id}
+    found: dict[str, Any] = {}
     if (locator := get("locator")) is not None:
         found["locator"] = _check_text(locator)
     if (quote := get("quote")) is not None:
@@ -198,7 +199,7 @@ def _source(source: object) -> dict[str, Any]:
         found["origin"] = origin
     if (observed_at := get("observed_at")) is not None:
         found["observed_at"] = _at(observed_at, None)
-    return found
+    return id, found
 
 
 def _check_labels(*labels: str) -> None:
