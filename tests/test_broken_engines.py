@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from doxa.engine.errors import CallerError
+from tests import broken_parts
 from tests.broken_engines import BROKEN
 from tests.differences import Comparison
 from tests.histories import GRID, Fields, iso
 from tests.trials import Different, Watch, first_difference, replayed, walking
 from tests.walks import Step, Walk, wander
 
+assert broken_parts.__doc__, "its engines are entered as it is loaded"
 ENOUGH = 250  # random histories in which a broken engine must have shown itself
 BEGIN = {  # where the rarest show themselves: to begin there loses no time
     "policies_stay_when_withdrawn": 39,
@@ -23,6 +26,13 @@ BEGIN = {  # where the rarest show themselves: to begin there loses no time
     "the_first_event_is_blamed": 17,
     "withdrawn_sources_are_still_cited": 180,
     "rings_are_accepted": 35,
+    "a_rival_ends_with_its_first_stretch": 53,
+    "a_hurried_support_has_no_digest": 109,
+    "a_hurried_support_never_refutes": 124,
+    "a_hurried_support_has_another_origin": 48,
+    "a_hurried_support_asks_no_source": 170,
+    "reading_goes_on_trusting_a_source": 173,
+    "reading_leaves_snapshots_alone": 89,
 }
 
 
@@ -65,7 +75,8 @@ def cite(id: str, *supports: str, **more: Any) -> Fields:
     return event("citation", id, None, text="words", supports=list(supports), **more)
 
 
-HISTORIES: dict[str, list[list[Fields]]] = {
+Commit = list[Fields] | str
+HISTORIES: dict[str, Sequence[Commit]] = {
     "ends_are_inclusive": [[claim("c1")], [withdraw("d1", "c1", (1, 3))]],
     "portions_of_withdrawals_are_ignored": [[claim("c1")], [withdraw("d1", "c1", (1, 3))]],
     "knowledge_looks_ahead": [[claim("c1")], [withdraw("d1", "c1")]],
@@ -172,11 +183,146 @@ HISTORIES: dict[str, list[list[Fields]]] = {
         [claim("c1", days=(0, 4)), claim("c2", 2, (2, 6)), correct("k1", "c1", "c2")],
     ],
     "a_refused_commit_leaves_its_first_event": [[claim("c1"), withdraw("d1", "nobody")]],
+    # how it is kept
+    "a_jump_goes_too_far": [
+        [claim("c1")],
+        [withdraw("d0", "c1")],
+        *[[withdraw(f"d{n}", f"d{n - 1}")] for n in range(1, 6)],
+    ],
+    "a_draft_is_painted_an_instant_too_wide": [[claim("c1")], [withdraw("d1", "c1", (1, 3))]],
+    "a_replaced_leaf_stays": [
+        [claim("c1")],
+        [withdraw("d1", "c1", (1, 3))],
+        [withdraw("d2", "c1", (4, 5))],
+    ],
+    "the_last_leaf_is_not_painted": [
+        [claim("c1")],
+        [withdraw("d1", "c1", (1, 3))],
+        [drop("d2", "A")],
+    ],
+    "what_was_known_before_the_first_change_is_forgotten": [[claim("c1")], [withdraw("d1", "c1")]],
+    "a_change_is_known_a_commit_late": [[claim("c1")], [withdraw("d1", "c1")]],
+    "spans_forget_the_longest": [
+        [claim("c1")],
+        [withdraw("d1", "c1", (1, 2))],
+        [withdraw("d2", "c1", (0, 4))],
+        [withdraw("d3", "d1")],
+    ],
+    "spans_miss_what_began_long_before": [[single("p1"), claim("c1", 1)], [claim("c2", 2, (2, 4))]],
+    "what_comes_after_the_first_many_is_missed": [
+        [claim("c1")],
+        [withdraw("d1", "c1", (0, 2))],
+        [withdraw("d2", "c1", (1, 4))],
+    ],
+    "a_rival_ends_with_its_first_stretch": [
+        [single("p1"), claim("c1", 1)],
+        [withdraw("d1", "c1", (2, 3))],
+        [claim("c2", 2, (4, 5))],
+    ],
+    "contests_outlive_a_rival": [
+        [single("p1"), claim("c1", 1), claim("c2", 2)],
+        [withdraw("d1", "c2")],
+    ],
+    "each_of_many_supports_is_an_origin": [
+        [claim("c1"), support("s1", "c1", (0, 3), source="A")],
+    ],
+    "digests_of_many_supports_are_ignored": [
+        [
+            claim("c1", source={"id": "A", "digest": "d"}),
+            support("s1", "c1", source={"id": "B", "digest": "d"}),
+        ],
+    ],
+    "two_origins_agree_wherever_one_speaks": [
+        [claim("c1", source=None)],
+        [support("s1", "c1", (0, 5), source="A"), support("s2", "c1", (2, 3), source="B")],
+    ],
+    "a_hurried_support_is_of_all_time": [[claim("c1")], [support("s1", "c1", (1, 3), source="B")]],
+    "a_hurried_support_has_no_digest": [
+        [
+            claim("c1", source={"id": "A", "digest": "d"}),
+            support("s1", "c1", source={"id": "B", "digest": "d"}),
+        ],
+    ],
+    "a_hurried_support_never_refutes": [
+        [claim("c1"), support("s1", "c1", source="B", stance="refutes")],
+    ],
+    "a_hurried_support_finds_every_claim_carried": [
+        [claim("c1", source=None), claim("c2", because=["c1"])],
+        [support("s1", "c2", source="B")],
+    ],
+    "a_hurried_support_has_another_origin": [[claim("c1"), support("s1", "c1", source="A")]],
+    "a_hurried_support_asks_no_source": [
+        [claim("c1"), claim("c2", source="B")],
+        [drop("d1", "B", (0, 3))],
+        [support("s1", "c1", source="B")],
+    ],
+    "sealing_loses_what_is_new": [
+        [claim("c1")],
+        "seal",
+        [claim("c2", subject="t")],
+        "seal",
+    ],
+    "sealing_loses_what_was_sealed": [
+        [claim("c1")],
+        "seal",
+        [claim("c2", subject="t")],
+        "seal",
+    ],
+    "a_sealed_list_begins_anew": [
+        [claim("c1"), support("s1", "c1", source="B")],
+        "seal",
+        [support("s2", "c1", source="C")],
+    ],
+    "the_bucket_beside_is_looked_into": [
+        [claim("c1"), support("s1", "c1", source="B")],
+        "seal",
+    ],
+    "sealed_ids_are_of_every_workspace": [
+        [claim("c1"), claim("c1", workspace="w")],
+        "seal",
+        [withdraw("d1", "c1", workspace="w")],
+    ],
+    "reading_takes_withdrawn_sources_for_whole": [
+        [claim("c1")],
+        [drop("d1", "A", (0, 3))],
+        [claim("c2")],
+        "reread",
+    ],
+    "reading_goes_on_trusting_a_source": [
+        [claim("c1")],
+        [drop("d1", "A", (0, 3))],
+        [claim("c2")],
+        "reread",
+    ],
+    "reading_forgets_what_dangles": [
+        [event("correction", "k1", None, unresolved="c1")],
+        [claim("c1")],
+        "reread",
+    ],
+    "reading_misses_what_is_single_valued": [
+        [single("p1")],
+        [claim("c1", 1)],
+        [claim("c2", 2)],
+        "reread",
+    ],
+    "reading_drops_premises": [[claim("c1"), claim("c2", because=["c1"])], "reread"],
+    "reading_leaves_snapshots_alone": [
+        [claim("c1"), cite("q1", "c1/support", binding="snapshot", subjects=["s"])],
+        [claim("c2", 2)],
+        "reread",
+    ],
+    "reading_takes_hypotheses_for_facts": [[claim("c1", kind="hypothesis")], "reread"],
+    "reading_ties_commits_together": [[claim("c1")], [claim("c2")], [claim("c3")], "reread"],
 }
 
 
-def steps_of(commits: Sequence[Sequence[Fields]]) -> list[Step]:
-    return [Step("append", commit, GRID[2]) for commit in commits]
+def steps_of(history: Sequence[Commit]) -> list[Step]:
+    """The steps of a history; to abort a commit is to read the log anew."""
+    doing = {"seal": Step("seal", clock=GRID[2]), "reread": Step("abort", [claim("z")], GRID[2])}
+    return [
+        doing[commit] if isinstance(commit, str) else Step("append", commit, GRID[2])
+        for commit in history
+    ]
 
 
 def small_difference(steps: Sequence[Step]) -> str | None:
@@ -187,10 +333,10 @@ def small_difference(steps: Sequence[Step]) -> str | None:
             for step in steps:
                 walk.take(step)
                 watch(walk)
-        except Different as different:
+            random = Random(1)
+            return next(Comparison(walk.ledger, walk.log(), random, 60).differences(), None)
+        except (Different, CallerError) as different:
             return str(different)
-        random = Random(1)
-        return next(Comparison(walk.ledger, walk.log(), random, 60).differences(), None)
 
 
 def random_difference(seed: int, walk: Walk) -> str | None:
@@ -199,7 +345,7 @@ def random_difference(seed: int, walk: Walk) -> str | None:
     try:
         wander(Random(seed), walk, 20, watch)
         return first_difference(walk, watch, seed, 12)
-    except Different as different:
+    except (Different, CallerError) as different:
         return str(different)
     except Exception:
         return None

@@ -139,7 +139,9 @@ class Walk:
     def _seal(self) -> None:
         before = self._state()
         stream = self.ledger._stream
-        stream.upkeep.keep(stream.capture(wait=True)[0])
+        fold, _ = stream.capture(wait=True)
+        fold.seal()
+        stream.upkeep.keep(fold)
         if self._state() != before:
             self.problems.append(f"sealing changed {before} to {self._state()}")
 
