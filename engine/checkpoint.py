@@ -22,9 +22,11 @@ import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from pydantic_core import from_json, to_json
 
 from doxa.engine import events as ev
@@ -36,7 +38,7 @@ from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 3  # of what is stored here; another one is thrown away
+SHAPE: Final = 4  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
@@ -69,12 +71,15 @@ class _Writing:
     def __init__(self) -> None:
         self.sections: dict[str, tuple[str, Any]] = {}
         self.numbers: dict[str, int] = {}
+        self.usual: dict[str, tuple[int, int]] = {}  # of columns mostly of one value: it, and rows
 
     def put(self, name: str, value: Any) -> None:
         """One part of a fold, by what it is."""
         if isinstance(value, array):
-            self.sections[name] = (value.typecode, memoryview(value).cast("B"))
-        elif isinstance(value, bytearray | bytes):
+            self._column(name, np.frombuffer(value, value.typecode))
+        elif isinstance(value, bytearray):
+            self._column(name, np.frombuffer(value, np.uint8))
+        elif isinstance(value, bytes):
             self.sections[name] = ("B", memoryview(value))
         elif isinstance(value, memoryview):
             self.sections[name] = (value.format, value.cast("B"))
@@ -103,6 +108,17 @@ class _Writing:
             self.put(f"{name}.values", array("i", b"".join(map(bytes, value.values()))))
         else:
             raise TypeError(f"{name} is a {type(value).__name__}, which no checkpoint can hold")
+
+    def _column(self, name: str, column: Any) -> None:
+        """A column; of one that has mostly one value, that value and where there are others."""
+        some = np.sort(column[:: max(1, len(column) // 999)])
+        usual = int(some[len(some) // 2]) if len(some) else 0
+        other = np.flatnonzero(column != usual).astype(np.int32)
+        if len(column) and len(other) * (column.itemsize + 4) < column.nbytes // 2:
+            self.usual[name] = usual, len(column)
+            self.put(f"{name}.at", other.data)
+            column, name = column[other], f"{name}.is"
+        self.sections[name] = (column.dtype.char, np.ascontiguousarray(column).data.cast("B"))
 
     def put_any(self, name: str, value: Any) -> None:
         """A part, or a number."""
@@ -137,6 +153,7 @@ def save(path: Path, fold: Fold, to: Bound) -> None:
             "order": sys.byteorder,
             "bound": to._asdict(),
             "numbers": writing.numbers,
+            "usual": writing.usual,
             "sections": places,
             "size": at,
         }
@@ -182,7 +199,7 @@ class _Reading:
 
     def __init__(self, data: memoryview, directory: dict[str, Any]) -> None:
         self.data, self.sections = data, directory["sections"]
-        self.numbers = directory["numbers"]
+        self.numbers, self.usual = directory["numbers"], directory["usual"]
 
     def view(self, name: str) -> memoryview:
         at, length, kind = self.sections[name]
@@ -203,13 +220,21 @@ class _Reading:
         assert index is not None, name
         return Keys(self.view(f"{name}.keys"), index)
 
+    def _column(self, name: str, kind: str) -> memoryview:
+        if name not in self.usual:
+            return self.view(name)
+        usual, rows = self.usual[name]
+        column = np.full(rows, usual, kind)
+        column[np.asarray(self.view(f"{name}.at"))] = np.asarray(self.view(f"{name}.is"))
+        return column.data
+
     def fill(self, name: str, value: Any) -> None:
         """Fills one part of an empty fold, by what it is."""
         if isinstance(value, array):
             del value[:]
-            value.frombytes(self.view(name).cast("B"))
+            value.frombytes(self._column(name, value.typecode).cast("B"))
         elif isinstance(value, bytearray):
-            value[:] = self.view(name)
+            value[:] = self._column(name, "B")
         elif isinstance(value, Strings | Objects):
             value.load(self.texts(name))
         elif isinstance(value, Names):
@@ -243,11 +268,11 @@ class _Reading:
             self.fill_all(name, value, _FOUND_AGAIN["history"])
         else:
             assert isinstance(value, dict), (name, value)
-            values, at = self.view(f"{name}.values"), 0
-            sizes = self.view(f"{name}.sizes")
-            for key, size in zip(self.view(f"{name}.keys"), sizes, strict=True):
-                value[key] = array("i", values[at : at + size].tobytes())
-                at += size
+            keys, sizes, rows = array("i"), array("i"), array("i")
+            for part, filled in (("keys", keys), ("sizes", sizes), ("values", rows)):
+                self.fill(f"{name}.{part}", filled)
+            for key, size, end in zip(keys, sizes, accumulate(sizes), strict=True):
+                value[key] = rows[end - size : end]
 
     def fill_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
         for part, value in vars(of).items():
@@ -321,5 +346,7 @@ def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> F
     reading.fill_all("registry", fold.registry, _FOUND_AGAIN["registry"])
     graph.position, graph.recorded_at = to.position, to.recorded_at
     fold.chain, fold.sealed = bytes.fromhex(to.chain), to.position
-    graph.find_again(reading.view("unresolved"), payload)
+    unresolved = array("i")
+    reading.fill("unresolved", unresolved)
+    graph.find_again(unresolved, payload)
     return fold
