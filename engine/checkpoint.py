@@ -269,8 +269,8 @@ class _Reading:
         else:
             assert isinstance(value, dict), (name, value)
             keys, sizes, rows = array("i"), array("i"), array("i")
-            for part, filled in (("keys", keys), ("sizes", sizes), ("values", rows)):
-                self.fill(f"{name}.{part}", filled)
+            for side, filled in (("keys", keys), ("sizes", sizes), ("values", rows)):
+                self.fill(f"{name}.{side}", filled)
             for key, size, end in zip(keys, sizes, accumulate(sizes), strict=True):
                 value[key] = rows[end - size : end]
 
