@@ -12,7 +12,7 @@ import pyarrow as pa
 from doxa.engine.belief import HOLDS, STANDINGS
 from doxa.engine.times import NEG, POS
 from doxa.engine.view import TruthView
-from doxa.projections.columns import Ints, changing, columns_of
+from doxa.projections.columns import Ints, changing, columns_of, picked
 
 __all__ = ["SCHEMA", "to_arrow"]
 
@@ -102,12 +102,12 @@ def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -
     graph = view.graph
     arrays = columns_of(view.belief)
     claims = graph.claims_upto(view.k)
-    picked = pa.array(rows)
+    chosen = pa.array(rows)
 
     def named(column: Any) -> Callable[[], Any]:
         def make() -> Any:
             texts = arrays.texts(graph.names.texts, names)
-            return texts.take(pa.array(arrays.ints(column, claims)[rows]))
+            return picked(texts, pa.array(arrays.ints(column, claims)[rows]))
 
         return make
 
@@ -128,7 +128,7 @@ def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -
 
     def ids() -> Any:
         places = pa.array(arrays.ints(graph.c_pos, claims)[rows] - 1)
-        return arrays.texts(graph.ids.texts, view.k).take(places)
+        return picked(arrays.texts(graph.ids.texts, view.k), places)
 
     names = len(graph.names.texts)
     makers: dict[str, Callable[[], Any]] = {
@@ -136,7 +136,7 @@ def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -
         "workspace": named(graph.c_ws),
         "subject": named(graph.c_subject),
         "predicate": named(graph.c_predicate),
-        "object": lambda: arrays.texts(graph.c_object, claims).take(picked),
+        "object": lambda: picked(arrays.texts(graph.c_object, claims), chosen),
         "kind": named(graph.c_kind),
         "perspective": named(graph.c_perspective),
         "standing": lambda: standings,

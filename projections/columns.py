@@ -11,7 +11,7 @@ import threading
 import weakref
 from array import array
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,10 @@ import pyarrow as pa
 from doxa.engine.belief import Belief
 from doxa.engine.tables import Objects, Strings
 
-__all__ = ["Columns", "Ints", "columns_of"]
+__all__ = ["Columns", "Ints", "changing", "column_texts", "columns_of", "picked"]
 
 Ints = npt.NDArray[Any]
+LARGEST: Final = 2**31 - 1  # bytes of a plain array of texts
 
 _made: weakref.WeakKeyDictionary[Belief, Columns] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
@@ -80,11 +81,23 @@ class Columns:
             filled = sum(map(len, chunks))
             if filled < rows:
                 chunks += column_texts(column, filled, rows)
-                if len(chunks) > 8:
-                    chunks[:] = [pa.concat_arrays(chunks)]
             if len(chunks) != 1:
-                chunks[:] = [pa.concat_arrays(chunks)] if chunks else [pa.array([], pa.string())]
+                chunks[:] = [_concatenated(chunks)]
             return chunks[0]
+
+
+def _concatenated(chunks: list[Any]) -> Any:
+    """One array of several; of more bytes than a plain array of texts can have, a large one."""
+    large = any(chunk.type != pa.string() for chunk in chunks)
+    if large or sum(chunk.nbytes for chunk in chunks) > LARGEST:
+        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
+
+
+def picked(texts: Any, rows: Any) -> Any:
+    """Chosen texts of an array, as a plain array."""
+    found = texts.take(rows)
+    return found if found.type == pa.string() else found.cast(pa.string())
 
 
 def column_texts(column: Strings | Objects, low: int, high: int) -> list[Any]:
@@ -93,14 +106,14 @@ def column_texts(column: Strings | Objects, low: int, high: int) -> list[Any]:
     found = []
     if low < sealed.size:
         ends = np.asarray(sealed.ends)
-        if ends[-1] < 2**31:
+        if ends[-1] <= LARGEST:
             whole = pa.StringArray.from_buffers(
                 sealed.size, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(sealed.blob)
             )
         else:
             whole = pa.LargeStringArray.from_buffers(
                 sealed.size, pa.py_buffer(ends), pa.py_buffer(sealed.blob)
-            ).cast(pa.string())
+            )
         found.append(whole[low : min(high, sealed.size)])
         low = min(high, sealed.size)
     if low < high:

@@ -12,24 +12,27 @@ import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from doxa.engine.belief import Belief
-from doxa.projections.tables import ENDS, TABLES
+from doxa.projections.tables import ENDS, TABLES, Table
 
 __all__ = ["PREFIX", "TEMPORARY", "Progress", "Segment", "chunks", "intact", "write"]
+
+Progress = Callable[[int, int | None], None]
+Config = dict[str, str | bool | int | float | list[str]]
 
 PREFIX: Final = "rev-"
 TEMPORARY: Final = "tmp-"
 CHUNK: Final = 100_000  # positions of the log that are made into rows at a time
+_AT_ONCE: Final = 2  # tables that are written side by side
+_CONFIG: Final[Config] = {"checkpoint_threshold": "1TB", "autoinstall_known_extensions": False}
 _BLOCK: Final = 1 << 20  # bytes that are digested at a time
-
-Progress = Callable[[int, int | None], None]
 
 
 class Segment(NamedTuple):
@@ -58,7 +61,7 @@ def write(
     and leaves nothing then but perhaps a file with a temporary name."""
     temporary = folder / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}.duckdb"
     try:
-        with contextlib.closing(duckdb.connect(str(temporary))) as con:
+        with contextlib.closing(duckdb.connect(str(temporary), config=_CONFIG)) as con:
             _fill(con, belief, after, upto, progress)
         digest = _flushed(temporary)
         name = f"{PREFIX}{after:012}-{upto:012}-{digest[:16]}.duckdb"
@@ -79,32 +82,27 @@ def _fill(
     progress: Progress | None,
 ) -> None:
     parts = list(chunks(belief, after, upto))
-    jobs = [(name, low, high) for name in TABLES for low, high in parts]
+    done = count()
 
-    def made(job: tuple[str, int, int]) -> Any:
-        name, low, high = job
-        return TABLES[name].added(belief, low, high, upto)
+    def fill(table: Table) -> None:
+        name = table.name
+        with contextlib.closing(con.cursor()) as cursor:
+            cursor.execute("BEGIN")
+            insert(cursor, f"CREATE TABLE {name} AS FROM came_in", table.schema.empty_table())
+            for low, high in parts:
+                rows = table.added(belief, low, high, upto)
+                insert(cursor, f"INSERT INTO {name} FROM came_in", rows)
+                if progress is not None:
+                    progress(next(done) + 1, len(parts) * len(TABLES))
+            if table.kind is not None:
+                insert(cursor, f"CREATE TABLE {name}_ends AS FROM came_in", ENDS.empty_table())
+                ended = table.ended(belief, after, upto) if after else ENDS.empty_table()
+                insert(cursor, f"INSERT INTO {name}_ends FROM came_in", ended)
+            cursor.execute("COMMIT")
 
-    con.execute("BEGIN")
-    for name, table in TABLES.items():
-        insert(con, f"CREATE TABLE {name} AS FROM came_in", table.schema.empty_table())
-    with ThreadPoolExecutor(1) as ahead:  # the next part is made while this one is written
-        waiting = ahead.submit(made, jobs[0]) if jobs else None
-        for number, (name, *_) in enumerate(jobs):
-            assert waiting is not None
-            rows = waiting.result()
-            if number + 1 < len(jobs):
-                waiting = ahead.submit(made, jobs[number + 1])
-            insert(con, f"INSERT INTO {name} FROM came_in", rows)
-            if progress is not None:
-                progress(number + 1, len(jobs))
-    for name, table in TABLES.items():
-        if table.kind is not None:
-            insert(con, f"CREATE TABLE {name}_ends AS FROM came_in", ENDS.empty_table())
-            if after:
-                ended = table.ended(belief, after, upto)
-                insert(con, f"INSERT INTO {name}_ends FROM came_in", ended)
-    con.execute("COMMIT")
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # DuckDB takes in one table with one thread
+        for filled in [pool.submit(fill, table) for table in TABLES.values()]:
+            filled.result()
     con.execute("CHECKPOINT")
 
 

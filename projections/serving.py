@@ -22,7 +22,7 @@ from doxa.engine.belief import Belief
 from doxa.engine.times import NEG, POS
 from doxa.projections.errors import InvalidQuery
 from doxa.projections.publication import Manifest, Publication
-from doxa.projections.segments import chunks, insert, intact
+from doxa.projections.segments import Config, chunks, insert, intact
 from doxa.projections.tables import ENDS, TABLES
 
 __all__ = ["PUBLISHED", "Served"]
@@ -31,7 +31,7 @@ Params = Sequence[Any] | Mapping[str, Any] | None
 
 PUBLISHED: Final = 20_000  # events that are not published yet, from which on they are
 LONGEST: Final = 600_000  # milliseconds that a query may take
-_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+_CONFIG: Final[Config] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -149,7 +149,8 @@ class Served:
         self, capture: Callable[[], tuple[Belief, int]], publication: Publication | None
     ) -> None:
         self._capture, self.publication = capture, publication
-        self._mutex = threading.Lock()
+        self._mutex = threading.Lock()  # held by whoever uses or changes the instance
+        self._renewing = threading.Lock()  # held by whoever makes another
         self._instance: _Instance | None = None
         self._tried = 0  # the head when publishing was last thought of
         _served.add(self)
@@ -169,8 +170,7 @@ class Served:
             raise InvalidQuery(str(error)) from None
 
     def _run(self, sql: str, params: Params) -> pa.Table:
-        with self._mutex:
-            cursor = self._current().con.cursor()
+        cursor = self._cursor()
         try:
             statement = _select(cursor, sql)
             cursor.execute("BEGIN TRANSACTION READ ONLY")
@@ -191,14 +191,33 @@ class Served:
             intact(publication.folder, segment) for segment in instance.segments
         )
 
-    def _current(self) -> _Instance:
-        """The instance, as new as the log; the mutex is held."""
-        belief, head = self._capture()
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor on tables as new as the log."""
+        while True:
+            belief, head = self._capture()
+            self._renew(belief, head)
+            with self._mutex:
+                if self._instance is not None:
+                    self._instance.follow(belief, head)
+                    return self._instance.con.cursor()
+
+    def _renew(self, belief: Belief, head: int) -> None:
+        """Makes an instance where there is none, or another where much has come since it was made;
+        threads that have one go on with it meanwhile."""
         instance = self._instance
-        if instance is None or head - max(instance.sealed, self._tried) >= PUBLISHED:
-            instance = self._instance = self._renewed(belief, head)
-        instance.follow(belief, head)
-        return instance
+        if instance is not None and head - max(instance.sealed, self._tried) < PUBLISHED:
+            return
+        if not self._renewing.acquire(blocking=instance is None):
+            return
+        try:
+            if self._instance is instance:
+                made = self._renewed(belief, head)
+                if made is not instance:
+                    made.follow(belief, head)
+                with self._mutex:
+                    self._instance = made
+        finally:
+            self._renewing.release()
 
     def _renewed(self, belief: Belief, head: int) -> _Instance:
         """An instance over what is published, which is done first where much has come since; the
@@ -251,7 +270,8 @@ class Served:
         """A forked child does not have the threads of its parent's DuckDB: it leaves that alone."""
         if self._instance is not None:
             _left_alone.append(self._instance)
-        self._mutex, self._instance = threading.Lock(), None
+        self._mutex, self._renewing = threading.Lock(), threading.Lock()
+        self._instance = None
 
 
 def _select(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

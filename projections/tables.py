@@ -33,7 +33,7 @@ from doxa.engine.numbers import Series
 from doxa.engine.rows import NAMED, UNBOUND
 from doxa.engine.tables import Objects, Strings
 from doxa.engine.times import NEG
-from doxa.projections.columns import Ints, column_texts, columns_of
+from doxa.projections.columns import Ints, column_texts, columns_of, picked
 from doxa.projections.rectangles import Commits, Rectangles, added, closed
 
 __all__ = ["ENDS", "TABLES", "Table"]
@@ -107,8 +107,7 @@ class _Making:
         if len(rows) < _FEW:
             found = [None if row < 0 else column.text(row) for row in rows.tolist()]
             return pa.array(found, pa.string())
-        picked = pa.array(rows, mask=rows < 0)
-        return self.arrays.texts(column, size).take(picked)
+        return picked(self.arrays.texts(column, size), pa.array(rows, mask=rows < 0))
 
     def named(self, codes: Ints) -> Any:
         """Names by their codes; null where there is none."""
@@ -395,7 +394,7 @@ def _events(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
         return pa.array([*names, "summary"], pa.string()).take(pa.array(kinds))
 
     def ids() -> Any:
-        parts = column_texts(graph.ids.texts, after, upto)
+        parts = [part.cast(pa.string()) for part in column_texts(graph.ids.texts, after, upto)]
         return pa.chunked_array(parts, pa.string())
 
     return {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,7 +19,7 @@ import doxa
 from doxa.engine.belief import Belief
 from doxa.engine.graph import CORRECTION, SUPPORT, WITHDRAWAL, entity
 from doxa.engine.times import NEG, POS
-from doxa.projections import checking, rectangles
+from doxa.projections import checking, columns, rectangles
 from doxa.projections.checking import check
 from doxa.projections.tables import TABLES
 from tests.histories import INSTANTS, WORKSPACES, moment
@@ -282,3 +284,19 @@ def test_many_rows_are_made_as_few_are(ledger: doxa.Ledger) -> None:
     assert part == whole[500:1_000]
     assert Counter(row["standing"] for row in whole) == {"reported": 21_000}
     assert [row["object"] for row in whole[:3]] == ["0", "1", "2"]
+
+
+def test_texts_of_more_bytes_than_a_plain_array_can_have_are_given_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "LARGEST", 100)
+    with doxa.open(tmp_path) as ledger:
+        for number in range(1_100):
+            ledger.append([{"event": "claim", "subject": f"s{number}", "predicate": "p",
+                            "object": f"value {number}", "source": "s"}])  # fmt: skip
+    with doxa.open(tmp_path) as again:
+        again.claim("one", "more", "value", source="s")
+        said = [json.dumps(f"value {number}") for number in range(1_100)] + ['"value"']
+        assert [row["object"] for row in rows_of(*believed(again), "claims")] == said
+        table = again.view(valid_at="2024-01-01").to_arrow()
+        assert table.column("object").to_pylist() == said
