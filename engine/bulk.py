@@ -130,8 +130,8 @@ class Bulk:
         graph = self.graph
         earlier, recorded_at = graph.position, rows[-1].recorded_at
         places = [i for i, head in enumerate(heads) if head is not None]
-        if graph.has_dangling:  # a claim may be what a correction has been waiting for
-            places = [i for i in places if "claim" in (heads[i] or _NOTHING)]
+        if not self._in_order(rows, heads):
+            places = []
         together = set(places)
         found = [head for i in places if (head := heads[i]) is not None]
         workspaces, numbers = self._add(
@@ -166,6 +166,16 @@ class Bulk:
             if changes.sources:
                 self._counting.clear()
             self.taken(changes)
+
+    def _in_order(self, rows: Sequence[Row], heads: Sequence[Fields | None]) -> bool:
+        """Whether all claims and supports of a commit can be added side by side, so that their rows
+        lie in log order: all can be read, and no claim may be what a correction waits for."""
+        kinds = [row.type for row in rows]
+        if self.graph.has_dangling and "claim" in kinds:
+            return False
+        return not any(
+            head is None and kind in _READ for head, kind in zip(heads, kinds, strict=True)
+        )
 
     def _plainly(self, heads: Sequence[Fields], numbers: Sequence[int]) -> set[int]:
         """Those of the added entities that are plain claims."""
