@@ -12,6 +12,7 @@ from typing import Any, Final
 from doxa.engine import receipt as receipts
 from doxa.engine.block import Block, Citation, Notice, Printed
 from doxa.engine.candidates import Candidate, LeftOut, Unread, read_all, surrogate
+from doxa.engine.collector import uncollected
 from doxa.engine.conflicts import Conflict, Unit, units
 from doxa.engine.eligibility import Item, Judge
 from doxa.engine.errors import CallerError
@@ -71,8 +72,9 @@ def assemble(
         _check_number("top_k", top_k, 1)
     if count is not None and not callable(count):
         raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
-    read = None if candidates is None else read_all(candidates)
-    return _Assembly(registry, view, Texts(registry), budget, count).block(query, read, top_k)
+    with uncollected():
+        read = None if candidates is None else read_all(candidates)
+        return _Assembly(registry, view, Texts(registry), budget, count).block(query, read, top_k)
 
 
 def _check_query(query: object) -> None:

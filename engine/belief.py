@@ -172,6 +172,12 @@ class Belief:
             ),
         )
 
+    def held_where(self, claim: int, k: int) -> Intervals:
+        """Where a claim is held, as known at ``k``."""
+        if not self.beliefs.has(claim):
+            return self.own(claim) if self.graph.c_plain[claim] else EMPTY
+        return intersect(self.own(claim), self.beliefs.where(claim, HOLDS, k))
+
     def own(self, claim: int) -> Intervals:
         """The interval that a claim was recorded with."""
         return (self.graph.c_from[claim], self.graph.c_to[claim])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.bulk import Bulk
+from doxa.engine.collector import uncollected
 from doxa.engine.errors import DamageError, DoxaError
 from doxa.engine.history import History
 from doxa.engine.log import Row
@@ -92,16 +91,3 @@ def seal_all(part: object) -> None:
             value.seal()
         elif isinstance(value, History):
             seal_all(value)
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Keeps the collector of cycles from looking, again and again, through much that is new and in
-    no cycle."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

@@ -140,11 +140,11 @@ class Labels:
     def _narrowed(self, span: tuple[Instant, Instant], on: Cited) -> tuple[Instant, Instant]:
         belief, v, k = self.belief, self.view.v, self.view.k
         for claim in on.facts:
-            span = _narrow(span, belief.record(claim, k).held, v)
+            span = _narrow(span, belief.held_where(claim, k), v)
         for support in on.supports:
             span = _narrow(span, belief.extent(entity(SUPPORT, support), k), v)
             for premise in self.graph.s_because.get(support):
-                span = _narrow(span, belief.record(premise, k).held, v)
+                span = _narrow(span, belief.held_where(premise, k), v)
         for source in on.sources:
             for row in belief.with_shared(source):
                 span = _narrow(span, belief.extent(entity(SOURCE, row), k), v)

@@ -89,11 +89,14 @@ class Replay:
         }
 
 
+_ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
+
 def canonical(value: object) -> bytes:
     """A JSON value as bytes, the same for equal values."""
-    return json.dumps(
-        value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-    ).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def digest(value: object) -> str:

@@ -20,6 +20,7 @@ from typing import Final
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
+from doxa.engine.collector import uncollected
 from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import Plainly, expect, judge
 from doxa.engine.errors import (
@@ -31,7 +32,7 @@ from doxa.engine.errors import (
     PayloadTooLarge,
     UnknownTarget,
 )
-from doxa.engine.fold import Fold, uncollected
+from doxa.engine.fold import Fold
 from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Appended, Head, NewEvent, Row, as_new
 from doxa.engine.plain import Plain, plainly
