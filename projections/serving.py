@@ -8,6 +8,7 @@ change. Each query reads in a transaction and on a cursor of its own.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
 import weakref
@@ -269,7 +270,8 @@ class Served:
     def _start_in_child(self) -> None:
         """A forked child does not have the threads of its parent's DuckDB: it leaves that alone."""
         if self._instance is not None:
-            _left_alone.append(self._instance)
+            # never to be taken down, not even as the child ends: it would wait for those threads
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._instance.con))
         self._mutex, self._renewing = threading.Lock(), threading.Lock()
         self._instance = None
 
@@ -292,7 +294,6 @@ def _select(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
 
 
 _served: weakref.WeakSet[Served] = weakref.WeakSet()
-_left_alone: list[_Instance] = []
 
 
 def _renew_after_fork() -> None:

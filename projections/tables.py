@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from doxa.engine import events as ev
 from doxa.engine.belief import STANDINGS, SUPERSEDED, WITHDRAWN, Belief, Standing
 from doxa.engine.graph import (
     ARTEFACT,
@@ -24,25 +23,21 @@ from doxa.engine.graph import (
     CORRECTION,
     KINDS,
     NONE,
-    POLICY,
     SOURCE,
     SUPPORT,
     WITHDRAWAL,
 )
 from doxa.engine.numbers import Series
 from doxa.engine.rows import NAMED, UNBOUND
-from doxa.engine.tables import Objects, Strings
 from doxa.engine.times import NEG
-from doxa.projections.columns import Ints, column_texts, columns_of, picked
-from doxa.projections.rectangles import Commits, Rectangles, added, closed
+from doxa.projections.columns import Ints, column_texts
+from doxa.projections.making import Maker, Making
+from doxa.projections.rectangles import Commits, added, closed
 
 __all__ = ["ENDS", "TABLES", "Table"]
 
-_FEW: Final = 1_000  # texts that are read one by one
 _MANY: Final = 20_000  # rows from which columns are made side by side
 _TEXTS: Final = pa.list_(pa.string())
-
-Maker = Callable[[], Any]
 
 _BOTH_TIMES: Final = tuple(
     (name, pa.int64())
@@ -84,103 +79,10 @@ class Table(NamedTuple):
         if self.kind is None:
             return ENDS.empty_table()
         found = closed(belief, self.kind, after, upto)
-        positions = _Making(belief, upto).position_of(self.kind, found.owner)
+        positions = Making(belief, upto).position_of(self.kind, found.owner)
         ends = Commits(belief, upto).times(found.until)
         arrays = [positions, found.low, found.known, found.until, ends]
         return pa.Table.from_arrays([pa.array(array, pa.int64()) for array in arrays], schema=ENDS)
-
-
-class _Making:
-    """Columns of a belief up to a position, as Arrow arrays of chosen rows."""
-
-    def __init__(self, belief: Belief, at: int) -> None:
-        self.graph, self.arrays = belief.graph, columns_of(belief)
-        self.commits = Commits(belief, at)
-        self.at, self.names = at, len(belief.graph.names.texts)
-
-    def ints(self, column: Any, rows: Ints) -> Ints:
-        """The entries of chosen rows."""
-        return self.arrays.ints(column, int(rows.max()) + 1 if len(rows) else 0)[rows]
-
-    def texts(self, column: Strings | Objects, rows: Ints, size: int) -> Any:
-        """The texts of chosen rows of the first ``size``; null where a row is NONE."""
-        if len(rows) < _FEW:
-            found = [None if row < 0 else column.text(row) for row in rows.tolist()]
-            return pa.array(found, pa.string())
-        return picked(self.arrays.texts(column, size), pa.array(rows, mask=rows < 0))
-
-    def named(self, codes: Ints) -> Any:
-        """Names by their codes; null where there is none."""
-        return self.texts(self.graph.names.texts, codes, self.names)
-
-    def name(self, column: Any, rows: Ints) -> Maker:
-        """A column of codes as names."""
-        return lambda: self.named(self.ints(column, rows))
-
-    def ids(self, positions: Ints) -> Any:
-        """The ids of the events at positions; null where a position is 0."""
-        return self.texts(self.graph.ids.texts, positions - 1, self.at)
-
-    def position_of(self, kind: int, rows: Ints) -> Ints:
-        """The positions of rows of a kind, int64; 0 where a row is NONE."""
-        graph = self.graph
-        columns = {
-            CLAIM: graph.c_pos, SUPPORT: graph.s_pos, CORRECTION: graph.k_pos,
-            WITHDRAWAL: graph.w_pos, ARTEFACT: graph.a_pos, POLICY: graph.p_pos,
-        }  # fmt: skip
-        there = rows >= 0
-        found = np.zeros(len(rows), np.int64)
-        found[there] = self.ints(columns[kind], rows[there])
-        return found
-
-    def support_ids(self, rows: Ints) -> Any:
-        """The ids of supports: of one that a claim carries, the claim's with a suffix."""
-        graph = self.graph
-        carried = self.ints(graph.c_carried, self.ints(graph.s_claim, rows)) == rows
-        ids = self.ids(self.position_of(SUPPORT, rows))
-        suffix = pc.if_else(pa.array(carried, pa.bool_()), ev.CARRIED, "")
-        return pc.binary_join_element_wise(ids, suffix, "")
-
-    def places(self, positions: Ints) -> Any:
-        """Positions, null where one is 0."""
-        return pa.array(positions, pa.int64(), mask=positions == 0)
-
-    def both_times(self, found: Rectangles) -> dict[str, Maker]:
-        """The six columns of bitemporal bounds."""
-        return {
-            "valid_from": lambda: pa.array(found.low),
-            "valid_to": lambda: pa.array(found.high),
-            "known_from": lambda: pa.array(found.known),
-            "known_to": lambda: pa.array(found.until),
-            "known_from_at": lambda: pa.array(self.commits.times(found.known)),
-            "known_to_at": lambda: pa.array(self.commits.times(found.until)),
-        }
-
-    def recorded(self, positions: Ints) -> dict[str, Maker]:
-        """When events were recorded, and from which position on they are known."""
-        return {
-            "position": lambda: pa.array(positions, pa.int64()),
-            "known_from": lambda: pa.array(self.commits.ends(positions)),
-            "recorded_at": lambda: pa.array(self.commits.times(positions)),
-        }
-
-    def claim(self, rows: Ints) -> dict[str, Maker]:
-        """What claims say."""
-        graph = self.graph
-        return {
-            "claim": lambda: self.ids(self.position_of(CLAIM, rows)),
-            "workspace": self.name(graph.c_ws, rows),
-            "subject": self.name(graph.c_subject, rows),
-            "predicate": self.name(graph.c_predicate, rows),
-            "object": lambda: self.texts(graph.c_object, rows, graph.claims_upto(self.at)),
-            "kind": self.name(graph.c_kind, rows),
-            "perspective": self.name(graph.c_perspective, rows),
-        }
-
-    def lists(self, ends: Ints, values: Any) -> Any:
-        """Lists, one after another in ``values``, that end at ``ends`` (rows + 1,)."""
-        offsets = pa.array((ends - ends[0]).astype(np.int32))
-        return pa.ListArray.from_arrays(offsets, values)
 
 
 _CLAIM: Final = tuple(
@@ -191,7 +93,7 @@ _STANDINGS: Final = pa.array([*map(str, STANDINGS), str(Standing.HYPOTHESIS)], p
 
 
 def _beliefs(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     found = added(belief, CLAIM, after, upto, at)
     rows = found.owner
 
@@ -209,7 +111,7 @@ def _beliefs(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]
 
 
 def _supports(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     found = added(belief, SUPPORT, after, upto, at)
     rows = found.owner
     claims, sources = making.ints(graph.s_claim, rows), making.ints(graph.s_source, rows)
@@ -253,7 +155,7 @@ def _supports(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker
 
 
 def _corrections(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     found = added(belief, CORRECTION, after, upto, at)
     rows = found.owner
     end = bisect_right(graph.k_pos, at)
@@ -283,7 +185,7 @@ def _corrections(belief: Belief, after: int, upto: int, at: int) -> dict[str, Ma
 
 
 def _withdrawals(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     found = added(belief, WITHDRAWAL, after, upto, at)
     rows = found.owner
     targets = making.ints(graph.w_target, rows)
@@ -320,7 +222,7 @@ def _withdrawals(belief: Belief, after: int, upto: int, at: int) -> dict[str, Ma
 
 
 def _claims(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     rows = np.arange(graph.claims_upto(after), graph.claims_upto(upto))
     return {
         **making.claim(rows),
@@ -331,7 +233,7 @@ def _claims(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
 
 
 def _artefacts(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     first, end = bisect_right(graph.a_pos, after), bisect_right(graph.a_pos, upto)
     rows = np.arange(first, end)
     bound = making.ints(graph.a_snapshot, rows)
@@ -381,7 +283,7 @@ def _artefacts(belief: Belief, after: int, upto: int, at: int) -> dict[str, Make
 
 
 def _events(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
-    making, graph = _Making(belief, at), belief.graph
+    making, graph = Making(belief, at), belief.graph
     rows = np.arange(after, upto)
     numbers = making.ints(graph.ids.number, rows)
 

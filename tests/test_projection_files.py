@@ -188,6 +188,14 @@ def rewritten(path: Path, **fields: Any) -> None:
     (folder(path) / MANIFEST).write_text(json.dumps(found), "utf-8")
 
 
+def substituted(path: Path) -> None:
+    """As if another version of DuckDB had written it: a file that this one can't attach."""
+    named = manifest(path)["segments"]
+    newest(path).write_bytes(b"not a file of DuckDB" * 1_000)
+    named[-1] |= {"digest": segments._digest(newest(path)), "bytes": 20_000}
+    rewritten(path, segments=named)
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "a flipped byte in the midst": lambda path: flip(newest(path), 0.5),
     "a flipped byte at the start": lambda path: flip(newest(path), 0.0),
@@ -206,6 +214,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "another chain": lambda path: rewritten(path, chain="0" * 64),
     "a position that the log lacks": lambda path: rewritten(path, position=10**6),
     "a gap": lambda path: rewritten(path, segments=manifest(path)["segments"][1:]),
+    "a file of something else, with a digest to match": lambda path: substituted(path),
     "fields that are none": lambda path: rewritten(path, segments=[{"name": 1}]),
 }
 
@@ -404,6 +413,24 @@ def test_a_forked_child_asks_for_itself(tmp_path: Path) -> None:
         assert ledger.sql("SELECT subject FROM claims ORDER BY position DESC LIMIT 1").rows == [
             ("child",)
         ]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_ends_in_peace(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, doxa\n"
+        f"ledger = doxa.open({str(tmp_path)!r})\n"
+        "ledger.claim('a', 'p', 1, source='s')\n"
+        "ledger.sql('SELECT 1')\n"
+        "child = os.fork()\n"
+        "assert ledger.sql('SELECT count(*) FROM claims').rows == [(1,)]\n"
+        "if child:\n"
+        "    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def publisher(path: Path) -> subprocess.Popen[str]:
