@@ -54,6 +54,9 @@ class Bulk:
         assert rows[0].recorded_at > self.graph.recorded_at, (rows[0], self.graph.recorded_at)
         self._counting.clear()
         heads, contents = _read(rows)
+        if len(rows) == 1 and self._quiet(heads, contents):
+            self._add_one(rows[0], heads[0] or _NOTHING, contents[0])
+            return
         ends = [
             i
             for i in range(1, len(rows) + 1)
@@ -123,6 +126,40 @@ class Bulk:
             seen = set(workspaces[start : end - first])
             self.graph.close_commit(row.position, row.recorded_at, seen)
             start = end - first
+
+    def _add_one(self, row: Row, head: Fields, content: Fields) -> None:
+        """One plain claim, the whole commit: as `_add_quiet`, without lists of one."""
+        graph = self.graph
+        code = graph.names.code
+        ws, support = code(head.get("workspace", "")), NONE
+        if "source" in head:
+            source, details = self._source(ws, head["source"]), content.get("source", _NOTHING)
+            origin, digest = details.get("origin"), details.get("digest")
+            support = graph.put_support(
+                row.position,
+                len(graph.c_pos),
+                source,
+                graph.r_name[source] if origin is None else code(origin),
+                NONE if digest is None else code(digest),
+                details.get("observed_at", times.NEG),
+                times.NEG,
+                times.POS,
+                False,
+            )
+        claim = graph.put_claim(
+            row.position,
+            ws,
+            code(content["subject"]),
+            code(content["predicate"]),
+            code(content.get("perspective", "")),
+            code(head.get("kind", "fact")),
+            head.get("valid_from", times.NEG),
+            head.get("valid_to", times.POS),
+            content["object"],
+            support,
+        )
+        graph.ids.add(ws, head["id"], claim * 8 + CLAIM)
+        graph.close_commit(row.position, row.recorded_at, (ws,))
 
     def _commit(
         self, rows: Sequence[Row], heads: Sequence[Fields | None], contents: Sequence[Fields]
