@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import HELD, Standing
+from doxa.engine.errors import CallerError
 
 if TYPE_CHECKING:
     from doxa.engine.view import TruthView
@@ -24,6 +25,7 @@ __all__ = [
     "iso_or_none",
     "moment_or_none",
     "own_copy",
+    "standings_of",
 ]
 
 
@@ -43,6 +45,25 @@ def own_copy(value: object) -> Any:
     if isinstance(value, list):
         return [own_copy(item) for item in value]
     return value
+
+
+def standings_of(
+    standing: Standing | str | Iterable[Standing | str] | None,
+) -> frozenset[Standing]:
+    """The standings that a selection means: held ones where it is ``None``, all with ``any``."""
+    if standing is None:
+        return HELD
+    if standing == "any":
+        return frozenset(Standing)
+    if standing == "held":
+        return HELD
+    try:
+        wanted = [standing] if isinstance(standing, str) else list(standing)
+        return frozenset(Standing(item) for item in wanted)
+    except (TypeError, ValueError) as error:
+        raise CallerError(
+            f"standing is {standing!r:.80}: {error}; they are {', '.join(Standing)}, or any"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from doxa.engine.items import (
     SupportItem,
     moment_or_none,
     own_copy,
+    standings_of,
 )
 from doxa.engine.rows import SHARED
 
@@ -212,7 +213,7 @@ class TruthView:
 
         ``standing="any"`` gives all that are known. O(claims about the subject), or O(claims).
         """
-        wanted = _standings(standing)
+        wanted = standings_of(standing)
         if kind is not None:
             _check(kind)
         found = []
@@ -479,24 +480,6 @@ def _check(text: object) -> None:
             f"{text!r:.80} is of type {type(text).__name__}; subjects, predicates and kinds are "
             "text"
         )
-
-
-def _standings(
-    standing: Standing | str | Iterable[Standing | str] | None,
-) -> frozenset[Standing]:
-    if standing is None:
-        return HELD
-    if standing == "any":
-        return frozenset(Standing)
-    if standing == "held":
-        return HELD
-    try:
-        wanted = [standing] if isinstance(standing, str) else list(standing)
-        return frozenset(Standing(item) for item in wanted)
-    except (TypeError, ValueError) as error:
-        raise CallerError(
-            f"standing is {standing!r:.80}: {error}; they are {', '.join(Standing)}, or any"
-        ) from None
 
 
 def _digest(entries: list[tuple[str, ...]]) -> str:
