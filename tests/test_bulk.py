@@ -365,7 +365,7 @@ def test_events_of_an_older_version_are_brought_up_to_date_in_their_place(seed: 
         if data.get("predicate") == "plain":
             data["predicate"] = "p"
 
-    steps = {(kind, 0): renamed for kind in codec.CLASSES}
+    steps = {(kind, 0): renamed for kind in ev.CLASSES}
     with patch.dict(codec._UPCASTS, steps):
         check(rows, random)
 
@@ -520,7 +520,7 @@ HISTORIES: dict[str, list[list[Fields]]] = {
         [claim("f", workspace="w")],
     ],
     "objects of every kind": [
-        [claim(f"c{n}", object) for n, object in enumerate(
+        [claim(f"c{n}", object) for n, object in enumerate[Any](
             [None, True, 1, 1.0, -0.0, 1e300, 2**70, "", "\0", "\U0001f600", [], {},
              {"b": [1], "a": {}}]
         )],
