@@ -123,6 +123,14 @@ class Publication:
             raise ValueError("its segments do not lie end to end")
         return found
 
+    def stamp(self) -> tuple[int, int] | None:
+        """What another manifest has another of; None where there is none."""
+        try:
+            found = os.stat(self.folder / MANIFEST)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
     def publish(
         self, belief: Belief, upto: int, *, anew: bool = False, progress: Progress | None = None
     ) -> Manifest | None:

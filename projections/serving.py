@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from doxa.engine.belief import Belief
+from doxa.engine.history import OPEN
 from doxa.engine.times import NEG, POS
 from doxa.projections.errors import InvalidQuery
 from doxa.projections.publication import Manifest, Publication
@@ -66,7 +67,9 @@ _MACROS: Final = (
         (SELECT coalesce(max(position), 0) FROM events WHERE recorded_at <= micros)""",
     f"""CREATE MACRO believed(valid_at, known_at := {POS - 1}) AS TABLE SELECT * FROM beliefs
         WHERE valid_from <= valid_at AND valid_at < valid_to
-        AND known_from <= known_at AND known_at < known_to""",
+        AND CASE WHEN known_at BETWEEN 0 AND {OPEN}
+            THEN known_from <= known_at AND known_at < known_to
+            ELSE known_from_at <= known_at AND known_at < known_to_at END""",
 )
 
 
@@ -154,6 +157,7 @@ class Served:
         self._renewing = threading.Lock()  # held by whoever makes another
         self._instance: _Instance | None = None
         self._tried = 0  # the head when publishing was last thought of
+        self._stamp: tuple[int, int] | None = None  # of the manifest that was looked at then
         _served.add(self)
 
     def query(self, sql: str, params: Params = None) -> pa.Table:
@@ -206,7 +210,7 @@ class Served:
         """Makes an instance where there is none, or another where much has come since it was made;
         threads that have one go on with it meanwhile."""
         instance = self._instance
-        if instance is not None and head - max(instance.sealed, self._tried) < PUBLISHED:
+        if instance is not None and not self._due(instance, head):
             return
         if not self._renewing.acquire(blocking=instance is None):
             return
@@ -220,12 +224,23 @@ class Served:
         finally:
             self._renewing.release()
 
+    def _due(self, instance: _Instance, head: int) -> bool:
+        """Whether to look for a newer publication, or to make one: much has come since the last,
+        and either much since one was thought of, or another process has published."""
+        if head - instance.sealed < PUBLISHED:
+            return False
+        publication = self.publication
+        return head - self._tried >= PUBLISHED or (
+            publication is not None and publication.stamp() != self._stamp
+        )
+
     def _renewed(self, belief: Belief, head: int) -> _Instance:
         """An instance over what is published, which is done first where much has come since; the
         old one where nothing newer is."""
         old, publication, self._tried = self._instance, self.publication, head
         if publication is None:
             return old or _Instance()
+        self._stamp = publication.stamp()
         manifest = publication.manifest()
         if head - (manifest.position if manifest else 0) >= PUBLISHED:
             manifest = publication.publish(belief, head) or manifest

@@ -353,6 +353,23 @@ def test_who_can_not_publish_since_another_does_goes_on_with_what_there_is(tmp_p
 
 
 @pytest.mark.usefixtures("at_once")
+def test_who_could_not_publish_takes_up_what_another_has(tmp_path: Path) -> None:
+    filled(tmp_path)
+    with doxa.open(tmp_path) as ledger, doxa.open(tmp_path) as other:
+        ledger.sql("SELECT 1")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Publication, "publish", lambda *_, **__: None)
+            ledger.claim("ada", "moved", True, source="s")
+            ledger.sql("SELECT 1")
+        serving_now = ledger._served
+        assert serving_now is not None
+        other.sql("SELECT 1")
+        assert asked(ledger) == made(ledger)
+        assert serving_now._instance is not None
+        assert serving_now._instance.sealed == ledger.revision
+
+
+@pytest.mark.usefixtures("at_once")
 def test_two_ledgers_of_one_folder_each_see_what_the_other_records(tmp_path: Path) -> None:
     with doxa.open(tmp_path) as one, doxa.open(tmp_path) as other:
         for number in range(6):

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,25 @@ def test_an_instant_of_knowledge_is_a_position(told: doxa.Ledger) -> None:
     )
     found = told.sql("SELECT known(?), known(?), known(?)", [first - 1, first, second]).rows
     assert found == [(0, 1, 3)]
+
+
+def test_what_was_believed_is_asked_by_position_or_by_instant_of_knowledge(
+    told: doxa.Ledger,
+) -> None:
+    def standings(known_at: Any) -> list[str]:
+        found = told.sql(
+            "SELECT standing FROM believed($v, known_at := $k) ORDER BY position",
+            {"v": NOON, "k": known_at},
+        )
+        return [standing for (standing,) in found]
+
+    first, second = (told.view(valid_at=NOON, known_at=k).known_at for k in (1, 3))
+    assert first is not None
+    assert second is not None
+    assert standings(1) == standings(first) == ["reported"]
+    assert standings(3) == standings(second) == ["superseded", "reported"]
+    assert standings(first - timedelta(microseconds=1)) == standings(0) == []
+    assert standings(second + timedelta(days=900)) == ["superseded", "reported"]
 
 
 def test_whole_sums_are_whole_numbers(told: doxa.Ledger) -> None:
