@@ -166,53 +166,41 @@ class Bulk:
     ) -> None:
         graph = self.graph
         earlier, recorded_at = graph.position, rows[-1].recorded_at
-        places = [i for i, head in enumerate(heads) if head is not None]
-        if not self._in_order(rows, heads):
-            places = []
-        together = set(places)
-        found = [head for i in places if (head := heads[i]) is not None]
-        workspaces, numbers = self._add(
-            found, [contents[i] for i in places], [rows[i].position for i in places]
-        )
-        plain = set() if self.watched() else self._plainly(found, numbers)
-        ids = [head["id"] for head in found]
+        apart = [i for i, head in enumerate(heads) if head is None]
+        # a claim may be what a correction has been waiting for; and rows keep the log's order
+        if graph.has_dangling or any(rows[i].type in _READ for i in apart):
+            heads, apart = [None] * len(rows), list(range(len(rows)))
+        read = [head for head in heads if head is not None]
+        positions: Sequence[int] = range(earlier + 1, earlier + 1 + len(rows))
+        if apart:
+            contents = [content for content, head in zip(contents, heads, strict=True) if head]
+            positions = [earlier + 1 + i for i, head in enumerate(heads) if head is not None]
+        workspaces, numbers = self._add(read, contents, positions)
+        plain = set() if self.watched() else self._plainly(read, numbers)
+        ids = [head["id"] for head in read]
         decoded: list[tuple[ev.Event, int]] = []
-        if len(places) < len(rows):
-            by_place = dict(zip(places, zip(workspaces, ids, numbers, strict=True), strict=True))
-            for i, row in enumerate(rows):
-                if i not in together:
-                    event = codec.decode(row.type, row.head, row.data)
-                    ws = graph.names.code(event.workspace)
-                    number = graph.add_row(row.position, recorded_at, ws, event)
-                    by_place[i] = ws, event.id, number
-                    decoded.append((event, number >> 3))
-            every = [by_place[i] for i in range(len(rows))]
-            workspaces, ids, numbers = map(list, zip(*every, strict=True))
+        for i in apart:
+            event = codec.decode(rows[i].type, rows[i].head, rows[i].data)
+            ws = graph.names.code(event.workspace)
+            number = graph.add_row(rows[i].position, recorded_at, ws, event)
+            decoded.append((event, number >> 3))
+            workspaces.insert(i, ws)
+            ids.insert(i, event.id)
+            numbers.insert(i, number)
         graph.ids.extend(workspaces, ids, numbers)
-        # positions and entities, to be settled
-        others = [(earlier + 1 + i, n) for i, n in enumerate(numbers) if n not in plain]
-        for position, number in others:
-            i = position - earlier - 1
+        others = [(i, number) for i, number in enumerate(numbers) if number not in plain]
+        for i, number in others:
             head = heads[i]
-            if head is not None and i in together:
+            if head is not None:
                 self._link(head, number, workspaces[i])
         graph.link(decoded)
         graph.close_commit(rows[-1].position, recorded_at, set(workspaces))
         if others:
-            changes = settle(self.belief, earlier, others)
+            placed = [(earlier + 1 + i, number) for i, number in others]
+            changes = settle(self.belief, earlier, placed)
             if changes.sources:
                 self._counting.clear()
             self.taken(changes)
-
-    def _in_order(self, rows: Sequence[Row], heads: Sequence[Fields | None]) -> bool:
-        """Whether all claims and supports of a commit can be added side by side, so that their rows
-        lie in log order: all can be read, and no claim may be what a correction waits for."""
-        kinds = [row.type for row in rows]
-        if self.graph.has_dangling and "claim" in kinds:
-            return False
-        return not any(
-            head is None and kind in _READ for head, kind in zip(heads, kinds, strict=True)
-        )
 
     def _plainly(self, heads: Sequence[Fields], numbers: Sequence[int]) -> set[int]:
         """Those of the added entities that are plain claims."""
@@ -259,20 +247,39 @@ class Bulk:
     ) -> tuple[list[int], list[int]]:
         """Adds the rows of claims and supports, in order; their workspaces and entities."""
         graph = self.graph
-        code = graph.names.code
         workspaces = self._codes(heads, "workspace", SHARED)
-        first_claim, first_support = len(graph.c_pos), len(graph.s_pos)
-        evident = [i for i, head in enumerate(heads) if "source" in head or "because" in head]
-        support_at = {i: first_support + n for n, i in enumerate(evident)}
-        claims = [i for i, head in enumerate(heads) if "claim" not in head]
-        every = len(claims) == len(heads)
-        of = heads if every else [heads[i] for i in claims]
-        said = contents if every else [contents[i] for i in claims]
+        first_claim = claim = len(graph.c_pos)
+        support = len(graph.s_pos)
+        numbers: list[int] = []
+        claims: list[int] = []  # places of claims
+        carried: list[int] = []  # by claim: its own support
+        evident: list[int] = []  # places of supports, and of claims with one of their own
+        owners: list[int] = []  # by such a place: the claim
+        for i, head in enumerate(heads):
+            if "claim" in head:
+                numbers.append(support * 8 + SUPPORT)
+                evident.append(i)
+                owners.append(NONE)
+                support += 1
+                continue
+            if "source" in head or "because" in head:
+                carried.append(support)
+                evident.append(i)
+                owners.append(claim)
+                support += 1
+            else:
+                carried.append(NONE)
+            numbers.append(claim * 8 + CLAIM)
+            claims.append(i)
+            claim += 1
+        of, said, places, at = heads, contents, workspaces, positions
+        if len(claims) < len(heads):
+            of, said = [heads[i] for i in claims], [contents[i] for i in claims]
+            places, at = [workspaces[i] for i in claims], [positions[i] for i in claims]
+        subjects = self._texts([content["subject"] for content in said])
+        predicates = self._texts([content["predicate"] for content in said])
         kinds = self._codes(of, "kind", FACT)
-        subjects = [code(content["subject"]) for content in said]
-        predicates = [code(content["predicate"]) for content in said]
-        carried = [support_at.get(i, NONE) for i in claims]
-        graph.c_ws.extend(workspaces if every else [workspaces[i] for i in claims])
+        graph.c_ws.extend(places)
         graph.c_subject.extend(subjects)
         graph.c_predicate.extend(predicates)
         graph.c_perspective.extend(self._codes(said, "perspective", SHARED))
@@ -288,13 +295,9 @@ class Bulk:
             ]
         )
         graph.chain_claims(first_claim, subjects, predicates)
-        graph.c_pos.extend(positions if every else [positions[i] for i in claims])
-        claim_at = {i: first_claim + n for n, i in enumerate(claims)}
-        self._add_supports(heads, contents, positions, workspaces, evident, claim_at)
-        numbers = [
-            claim_at[i] * 8 + CLAIM if i in claim_at else support_at[i] * 8 + SUPPORT
-            for i in range(len(heads))
-        ]
+        graph.c_pos.extend(at)
+        if evident:
+            self._add_supports(heads, contents, positions, workspaces, evident, owners)
         return workspaces, numbers
 
     def _add_supports(
@@ -304,47 +307,67 @@ class Bulk:
         positions: Sequence[int],
         workspaces: Sequence[int],
         evident: Sequence[int],
-        claim_at: dict[int, int],
+        owners: Sequence[int],
     ) -> None:
-        graph = self.graph
-        code, count = graph.names.code, len(evident)
-        of = [heads[i] for i in evident]
-        details = [contents[i].get("source", _NOTHING) for i in evident]
-        sources = [
-            NONE if (name := heads[i].get("source")) is None else self._source(workspaces[i], name)
-            for i in evident
-        ]
-        own = [i in claim_at for i in evident]
-        names = graph.r_name
-        graph.s_claim.extend([claim_at.get(i, NONE) for i in evident])
+        graph, count = self.graph, len(evident)
+        if count < len(heads):
+            contents, positions = [contents[i] for i in evident], [positions[i] for i in evident]
+            heads, workspaces = [heads[i] for i in evident], [workspaces[i] for i in evident]
+        sources = self._sources(heads, workspaces)
+        graph.s_claim.extend(owners)
         graph.s_source.extend(sources)
-        graph.s_origin.extend(
-            [
-                NONE if source == NONE
-                else names[source] if (origin := detail.get("origin")) is None
-                else code(origin)
-                for source, detail in zip(sources, details, strict=True)
-            ]
-        )  # fmt: skip
-        graph.s_digest.extend(self._codes(details, "digest", NONE))
-        graph.s_observed.extend([detail.get("observed_at", times.NEG) for detail in details])
-        if all(own):
+        named = {i: said["source"] for i, said in enumerate(contents) if "source" in said}
+        self._add_details(sources, named, count)
+        if NONE in owners:  # a claim's own support has no portion
+            low, high = times.NEG, times.POS
+            portions = list(zip(heads, owners, strict=True))
+            starts = [h.get("valid_from", low) if c == NONE else low for h, c in portions]
+            graph.s_from.extend(starts)
+            graph.s_to.extend([h.get("valid_to", high) if c == NONE else high for h, c in portions])
+            graph.s_refutes.extend(["stance" in head for head in heads])
+        else:
             graph.s_from.extend(array("q", [times.NEG]) * count)
             graph.s_to.extend(array("q", [times.POS]) * count)
             graph.s_refutes.extend(bytes(count))
-        else:
-            portions = list(zip(of, own, strict=True))
-            low, high = times.NEG, times.POS
-            graph.s_from.extend([low if c else h.get("valid_from", low) for h, c in portions])
-            graph.s_to.extend([high if c else h.get("valid_to", high) for h, c in portions])
-            graph.s_refutes.extend(["stance" in head for head in of])
         graph.chain_supports(sources)
-        graph.s_pos.extend([positions[i] for i in evident])
+        graph.s_pos.extend(positions)
 
-    def _codes(self, fields: Sequence[Fields], name: str, default: int) -> list[int]:
-        """The codes of one field, most of which leave it out."""
+    def _add_details(self, sources: Sequence[int], named: dict[int, Fields], count: int) -> None:
+        """What the supports say of their sources beside the name, which most leave out."""
+        graph = self.graph
+        code, names = graph.names.code, graph.r_name
+        origins = [NONE if source == NONE else names[source] for source in sources]
+        digests = array("i", [NONE]) * count
+        observed = array("q", [times.NEG]) * count
+        for i, details in named.items():
+            if "origin" in details:
+                origins[i] = code(details["origin"])
+            if "digest" in details:
+                digests[i] = code(details["digest"])
+            observed[i] = details.get("observed_at", times.NEG)
+        graph.s_origin.extend(origins)
+        graph.s_digest.extend(digests)
+        graph.s_observed.extend(observed)
+
+    def _texts(self, texts: list[str]) -> list[int]:
+        """The codes of texts."""
         code = self.graph.names.code
-        return [default if (text := some.get(name)) is None else code(text) for some in fields]
+        found = list(map(self.graph.names.live.get, texts))
+        return [code(texts[i]) if n is None else n for i, n in enumerate(found)]
+
+    def _codes(self, fields: Sequence[Fields], name: str, usual: int) -> list[int]:
+        """The codes of one field, which most leave out."""
+        codes = [usual] * len(fields)
+        for i in [i for i, some in enumerate(fields) if name in some]:
+            codes[i] = self.graph.names.code(fields[i][name])
+        return codes
+
+    def _sources(self, heads: Sequence[Fields], workspaces: Sequence[int]) -> list[int]:
+        """The rows of the sources that are named, made where they are new."""
+        return [
+            self._source(ws, head["source"]) if "source" in head else NONE
+            for head, ws in zip(heads, workspaces, strict=True)
+        ]
 
     def _source(self, ws: int, name: str) -> int:
         found = self._counting.get((ws, name))
