@@ -39,12 +39,13 @@ class Piece(NamedTuple):
 
 
 class _Draft:
-    """What becomes of one leaf: from each of ``lows`` on, the code beside it."""
+    """What becomes of one leaf, in more than one stretch: from each of ``lows`` on, the code beside
+    it."""
 
-    __slots__ = ("code", "codes", "high", "low", "lows", "owner")
+    __slots__ = ("codes", "high", "low", "lows")
 
-    def __init__(self, owner: int, low: int, high: int, code: int) -> None:
-        self.owner, self.low, self.high, self.code = owner, low, high, code
+    def __init__(self, low: int, high: int, code: int) -> None:
+        self.low, self.high = low, high
         self.lows, self.codes = [low], [code]
 
     def _cut(self, at: int) -> int:
@@ -94,7 +95,8 @@ class History:
         self.known = array("i")  # the last column to grow: who finds a row there finds all of it
         self._leaf = Numbers()  # owner → its one leaf, or SEVERAL
         self.leaves = Lists()  # of owners with several, in order of valid time
-        self._drafts: dict[int, _Draft] = {}  # by leaf; by -2 - owner where it has no rows
+        # by leaf, or by -2 - owner where it has no rows: its code now, or a draft of several
+        self._drafts: dict[int, int | _Draft] = {}
         self._drafted: dict[int, list[int]] = {}  # owner → its drafts
 
     def __len__(self) -> int:
@@ -178,39 +180,43 @@ class History:
             return leaves[first : bisect_left(leaves, high, key=self.low.__getitem__)]
         return (-2 - owner if leaf == NONE else leaf,)
 
+    def _before(self, owner: int, key: int) -> int:
+        """The code of a leaf before the commit."""
+        return self.default(owner) if key < NONE else self.code[key]
+
+    def _bounds(self, key: int) -> tuple[int, int]:
+        return (NEG, POS) if key < NONE else (self.low[key], self.high[key])
+
     def _draft(self, owner: int, key: int) -> _Draft:
-        draft = self._drafts.get(key)
-        if draft is None:
-            if key < NONE:
-                draft = _Draft(owner, NEG, POS, self.default(owner))
-            else:
-                draft = _Draft(owner, self.low[key], self.high[key], self.code[key])
+        draft = self._drafts[key]
+        if isinstance(draft, int):
+            draft = _Draft(*self._bounds(key), draft)
             self._drafts[key] = draft
-            self._drafted.setdefault(owner, []).append(key)
         return draft
 
     def now(self, owner: int, low: int, high: int) -> Iterator[tuple[int, int, int]]:
         """The codes of an owner from low to high, each with where it is so."""
         for key in self._keys(owner, low, high):
             draft = self._drafts.get(key)
-            if draft is None:
-                if key < NONE:
-                    yield low, high, self.default(owner)
-                else:
-                    yield max(low, self.low[key]), min(high, self.high[key]), self.code[key]
-                continue
-            lows = draft.lows
-            for i in range(max(0, bisect_right(lows, low) - 1), bisect_left(lows, high)):
-                end = lows[i + 1] if i + 1 < len(lows) else draft.high
-                if end > low:
-                    yield max(low, lows[i]), min(high, end), draft.codes[i]
+            if isinstance(draft, _Draft):
+                lows = draft.lows
+                for i in range(max(0, bisect_right(lows, low) - 1), bisect_left(lows, high)):
+                    end = lows[i + 1] if i + 1 < len(lows) else draft.high
+                    if end > low:
+                        yield max(low, lows[i]), min(high, end), draft.codes[i]
+            else:
+                start, end = self._bounds(key)
+                code = self._before(owner, key) if draft is None else draft
+                yield max(low, start), min(high, end), code
 
     def now_where(self, owner: int, bits: int, where: Intervals) -> Intervals:
         """Where, of ``where``, any of the bits is set for an owner now."""
-        if not self._drafted or owner not in self._drafted:
-            leaf = self.leaf(owner)
-            if leaf != SEVERAL:
-                code = self.default(owner) if leaf == NONE else self.code[leaf]
+        leaf = self.leaf(owner)
+        if leaf != SEVERAL:
+            key = -2 - owner if leaf == NONE else leaf
+            draft = self._drafts.get(key)
+            if not isinstance(draft, _Draft):
+                code = self._before(owner, key) if draft is None else draft
                 return where if code & bits else EMPTY
         return _joined(
             [
@@ -226,10 +232,20 @@ class History:
     ) -> None:
         """Sets and clears bits of an owner. What begins or ends with ``own`` may spill over it, to
         the end of the stretch that it lies in: outside, these bits are read by nobody."""
+        drafts = self._drafts
         for i in range(0, len(where), 2):
             low, high = where[i], where[i + 1]
             for key in tuple(self._keys(owner, low, high)):
-                self._draft(owner, key).paint(low, high, on, off, own)
+                draft = drafts.get(key)
+                if draft is None:
+                    draft = drafts[key] = self._before(owner, key)
+                    self._drafted.setdefault(owner, []).append(key)
+                start, end = self._bounds(key)
+                first, last = (low <= start or low in own[:1]), (high >= end or high in own[1:])
+                if first and last and isinstance(draft, int):
+                    drafts[key] = (draft | on) & ~off
+                else:
+                    self._draft(owner, key).paint(low, high, on, off, own)
 
     def is_drafted(self, owner: int) -> bool:
         """Whether an owner was painted."""
@@ -243,11 +259,16 @@ class History:
         """Where any of the bits differs for an owner from what it was before the commit."""
         found = []
         for key in self._drafted[owner]:
-            draft = self._drafts[key]
-            for low, high, code in draft.pieces():
-                if (code ^ draft.code) & bits:
+            before = self._before(owner, key)
+            for low, high, code in self._pieces(key):
+                if (code ^ before) & bits:
                     found.append((low, high))
         return _joined(sorted(found))
+
+    def _pieces(self, key: int) -> list[tuple[int, int, int]]:
+        """What became of a leaf, in order of valid time."""
+        draft = self._drafts[key]
+        return [(*self._bounds(key), draft)] if isinstance(draft, int) else draft.pieces()
 
     def settle(self, k: int) -> dict[int, list[Piece]]:
         """Makes rows of what was painted, known from ``k``; what changed, by owner."""
@@ -256,14 +277,13 @@ class History:
             replaced: dict[int, list[int]] = {}
             pieces: list[Piece] = []
             for key in keys:
-                draft = self._drafts[key]
-                found = draft.pieces()
-                if len(found) > 1 or found[0][2] != draft.code:
+                found, before = self._pieces(key), self._before(owner, key)
+                if len(found) > 1 or found[0][2] != before:
                     replaced[key] = [self._add(owner, key, k, *piece) for piece in found]
                     pieces += [
-                        Piece(low, high, draft.code, code)
+                        Piece(low, high, before, code)
                         for low, high, code in found
-                        if code != draft.code
+                        if code != before
                     ]
             if replaced:
                 self._replace(owner, replaced, k)
