@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import doxa
 from doxa.engine.belief import Belief
-from doxa.engine.graph import CORRECTION, SUPPORT, WITHDRAWAL, entity
+from doxa.engine.graph import CORRECTION, NONE, SUPPORT, WITHDRAWAL, entity
 from doxa.engine.times import NEG, POS
 from doxa.projections import checking, columns, rectangles
 from doxa.projections.checking import check
@@ -106,10 +106,24 @@ def test_supports_corrections_and_withdrawals_have_rows_where_they_count(seed: i
                 expected = [
                     positions[row]
                     for row in range(len(positions))
-                    if positions[row] <= k and belief.counts(entity(kind, row), v, k)
+                    if positions[row] <= k and counts(belief, entity(kind, row), v, k)
                 ]
                 found = [row["position"] for row in rows if covers(row, v, k)]
                 assert sorted(found) == sorted(expected), (name, v, k)
+
+
+def counts(belief: Belief, number: int, v: int, k: int) -> bool:
+    """Whether an event counts, by the engine; a correction of a name, while the claim of that name
+    has not arrived, over the portion that it states."""
+    graph, row = belief.graph, number >> 3
+    unmet = graph.k_unresolved.get(row) if number & 7 == CORRECTION else None
+    if unmet is not None:
+        claim = graph.k_target[row]
+        if claim == NONE or graph.c_pos[claim] > k:
+            low, high = unmet.valid
+            extents = belief.extents
+            return low <= v < high and (not extents.has(number) or bool(extents.at(number, v, k)))
+    return belief.counts(number, v, k)
 
 
 @FEWER
