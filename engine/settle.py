@@ -221,7 +221,8 @@ class _Settlement(Extents):
             for other in graph.p_claims.get(policy):
                 self._dispute(other, where, cause)
         if graph.c_predicate[claim] in graph.single_valued:
-            for other in self.belief.rival_group(claim).meeting(where):
+            says = self.belief.object_key(claim)
+            for other in self.belief.rival_group(claim).others(says, where):
                 self._dispute(other, where, cause)
 
     def _contradicting(self, policy: int) -> RivalGroup:
@@ -242,12 +243,17 @@ class _Settlement(Extents):
         for row in belief.supporting(claim, held):
             if graph.s_refutes[row]:
                 left = subtract(left, self._basis(row, left))
+                if not left:
+                    return held
         for policy in graph.contradictions.get(claim):
             counts = belief.extent_now(entity(POLICY, policy), left)
             if counts:
-                left = self._against(claim, self._contradicting(policy), counts, left)
-        for counts in self._single_valued(claim, left):
-            left = self._against(claim, belief.rival_group(claim), counts, left)
+                others = self._contradicting(policy).others(str(claim), counts)
+                left = self._against(others, counts, left)
+        for declared in self._single_valued(claim, left):
+            counts = intersect(left, declared)
+            others = belief.rival_group(claim).others(belief.object_key(claim), counts)
+            left = self._against(others, counts, left)
         return subtract(held, left)
 
     def _single_valued(self, claim: int, where: Intervals) -> Iterator[Intervals]:
@@ -259,18 +265,14 @@ class _Settlement(Extents):
                 if counts:
                     yield counts
 
-    def _against(
-        self, claim: int, group: RivalGroup, counts: Intervals, left: Intervals
-    ) -> Intervals:
-        """``left`` less where a rival is held, within ``counts``."""
-        open_ = intersect(left, counts)
-        found = open_
-        if open_:
-            for other in group.others(claim, open_):
-                found = subtract(found, self.belief.held_now(other, found))
-                if not found:
-                    break
-        return subtract(left, subtract(open_, found))
+    def _against(self, others: Iterable[int], counts: Intervals, left: Intervals) -> Intervals:
+        """``left`` less where another claim is held, within ``counts``, which lies in it."""
+        found = counts
+        for other in others:
+            found = subtract(found, self.belief.held_now(other, found))
+            if not found:
+                break
+        return subtract(left, subtract(counts, found))
 
     # -- the rows that come of it
 

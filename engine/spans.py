@@ -30,6 +30,11 @@ class Spans:
         self._kept[row] = (low, high)
         insort(self._levels.setdefault((high - low).bit_length(), []), (low, row, high))
 
+    def widen(self, row: int, low: int, high: int) -> None:
+        """Keeps a row at the smallest interval that holds this one and the one that it had."""
+        kept = self._kept.get(row, (low, high))
+        self.add(row, min(low, kept[0]), max(high, kept[1]))
+
     def discard(self, row: int) -> None:
         """Forgets a row, if it is kept."""
         kept = self._kept.pop(row, None)

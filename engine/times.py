@@ -7,7 +7,7 @@ An instant is an ``int``. An interval set is a flat, strictly increasing tuple o
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -182,6 +182,12 @@ def union(a: Intervals, b: Intervals) -> Intervals:
         if first[1] < second[0]:
             return first + second
         return (first[0], max(a[1], b[1]))
+    if len(a) == 2:
+        a, b = b, a
+    if len(b) == 2:
+        low, high = b
+        i, j = bisect_left(a, low), bisect_right(a, high)
+        return (*a[:i], *_even(i, low), *_even(j, high), *a[j:])
     return _sweep(a, b, lambda x, y: x or y)
 
 
@@ -196,6 +202,12 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     if len(a) == 2 and len(b) == 2:
         low, high = max(a[0], b[0]), min(a[1], b[1])
         return (low, high) if low < high else EMPTY
+    if len(a) == 2:
+        a, b = b, a
+    if len(b) == 2:
+        low, high = b
+        i, j = bisect_right(a, low), bisect_left(a, high)
+        return (*_even(i + 1, low), *a[i:j], *_even(j + 1, high))
     return _sweep(a, b, lambda x, y: x and y)
 
 
@@ -210,6 +222,14 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
             return a
         before = (a[0], b[0]) if b[0] > a[0] else EMPTY
         return (*before, b[1], a[1]) if b[1] < a[1] else before
+    if len(b) == 2:
+        low, high = b
+        i, j = bisect_left(a, low), bisect_right(a, high)
+        return (*a[:i], *_even(i + 1, low), *_even(j + 1, high), *a[j:])
+    if len(a) == 2:
+        low, high = a
+        i, j = bisect_right(b, low), bisect_left(b, high)
+        return (*_even(i, low), *b[i:j], *_even(j, high))
     return _sweep(a, b, lambda x, y: x and not y)
 
 
@@ -231,6 +251,11 @@ def union_all(sets: Iterable[Intervals]) -> Intervals:
 def hull(these: Intervals) -> Intervals:
     """The smallest single interval that holds the set."""
     return (these[0], these[-1]) if these else EMPTY
+
+
+def _even(place: int, at: Instant) -> Intervals:
+    """An instant as a bound, where its place among the bounds of a set is even."""
+    return EMPTY if place % 2 else (at,)
 
 
 def _sweep(a: Intervals, b: Intervals, keep: Callable[[bool, bool], bool]) -> Intervals:
