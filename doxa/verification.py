@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.engine import times
 from doxa.engine.checkpoint import bound
 from doxa.engine.errors import DamageError
+from doxa.engine.fold import Fold
 from doxa.engine.graph import KINDS, NONE, Graph
 from doxa.engine.log import Problem
+from doxa.engine.sameness import differences
+from doxa.querying import check_tables
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -69,8 +72,9 @@ class Report:
 
 
 def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
-    """Recomputes the chain, then compares belief and registry with the oracle's at a few
-    coordinates spread over both times. O(events) for each."""
+    """Recomputes the chain, folds the log anew and compares what is believed with it and with the
+    tables kept for SQL, and belief and registry with the oracle's at a few coordinates spread over
+    both times. O(events) for each."""
     audit = ledger.recorder.verify()
     report = Report(
         audit.events, audit.erased, audit.position, audit.chain, problems=list(audit.problems)
@@ -80,7 +84,11 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
             f"nothing to do: SQLite {ledger.recorder.sqlite_version} has the WAL-reset bug, which "
             "can't strike while only doxa writes to log.sqlite"
         )
-    if audit.problems or not oracle:
+    if audit.problems:
+        return report
+    _check_rebuilt(ledger, report)
+    report.problems += check_tables(ledger)
+    if not oracle:
         return report
     from doxa.oracle import Log, Unreadable
 
@@ -95,6 +103,23 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
     ) as error:  # under a chain that is whole
         report.problems.append(Problem(0, "unreadable", str(error)))
     return report
+
+
+def _check_rebuilt(ledger: Ledger, report: Report) -> None:
+    """What is believed here, perhaps begun with a checkpoint, against the log folded anew."""
+    fold, head = ledger._stream.capture(wait=True)
+    anew = Fold(ledger._stream.payload)
+    anew.follow(ledger.recorder.read_rows(upto=head))
+    if fold.position != head:  # somebody went on writing: the checkpoint is judged another time
+        return
+    for name in differences(fold, anew):
+        report.problems.append(
+            Problem(
+                0,
+                "checkpoint",
+                f"{name} is not what the log says; delete the folder cache/ and open again",
+            )
+        )
 
 
 def _spread(values: list[int], count: int) -> list[int]:

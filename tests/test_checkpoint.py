@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import doxa
 from doxa.engine import checkpoint, upkeep
+from doxa.engine import fold as fold_module
 from doxa.engine.fold import Fold
 
 DAY = "2024-06-01"
@@ -336,3 +337,29 @@ def test_processes_that_write_tail_and_publish_at_once_agree(tmp_path: Path) -> 
         tailed = ledger.view(valid_at=DAY).fingerprint
     assert opened_from_log(path)[1] == tailed == rebuilt(path)
     assert len([f for f in (path / "cache").iterdir() if f.name == "fold.doxa"]) == 1
+
+
+SPOILED: dict[str, Callable[[Fold], None]] = {
+    "c_from": lambda fold: fold.belief.graph.c_from.__setitem__(0, 5),
+    "c_subject": lambda fold: fold.belief.graph.c_subject.__setitem__(
+        0, fold.belief.graph.c_predicate[0]
+    ),
+    "s_refutes": lambda fold: fold.belief.graph.s_refutes.__setitem__(1, 1),
+    "beliefs": lambda fold: fold.belief.beliefs.code.__setitem__(0, 0),
+    "extents": lambda fold: fold.belief.extents.until.__setitem__(0, 7),
+    "ids": lambda fold: fold.belief.graph.ids.texts.live.__setitem__(-1, "another"),
+}
+
+
+@pytest.mark.parametrize("part", SPOILED)
+def test_verify_finds_what_is_believed_otherwise_than_the_log_says(
+    part: str, ledger: doxa.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "MANY", 10_000)
+    monkeypatch.setattr(fold_module, "MANY", 10_000)
+    fill(ledger)
+    assert ledger.verify(oracle=False).ok
+    SPOILED[part](ledger._stream.capture()[0])
+    found = [p for p in ledger.verify(oracle=False).problems if p.code == "checkpoint"]
+    assert part in " ".join(p.message for p in found)
+    assert all("delete the folder cache/" in p.message for p in found)
