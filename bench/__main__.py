@@ -83,8 +83,9 @@ def run(
         made.failed.append(what)
         notice(f"{what} failed:\n{traceback.format_exc()}")
 
-    if crowd > BUSY * made.machine["cores"]:
-        notice(f"the machine is busy (load {crowd}): figures of this run are not to be published")
+    cores = made.machine["cores"]
+    if crowd > BUSY * cores:
+        notice(f"the machine was busy (load {crowd} on {cores} cores): trust ratios, not figures")
     for size in sizes:
         name = report.size_name(size)
         if not enough_memory(size):

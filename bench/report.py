@@ -232,9 +232,8 @@ def _notices(run: Run) -> Iterator[str]:
         yield "## Notices"
         yield ""
         for notice in run.notices:
-            first, *rest = notice.splitlines()
+            first = notice.splitlines()[0].rstrip(":")  # what follows is for the terminal
             yield f"- {first[:1].upper()}{first[1:]}"
-            yield from (f"      {line}" for line in rest)
         yield ""
 
 
