@@ -311,7 +311,10 @@ HISTORIES: dict[str, Sequence[Commit]] = {
         [claim("c2", 2)],
         "reread",
     ],
-    "reading_takes_hypotheses_for_facts": [[claim("c1", kind="hypothesis")], "reread"],
+    "reading_takes_hypotheses_for_facts": [
+        [claim("c1", kind="hypothesis"), claim("c2")],
+        "reread",
+    ],
     "reading_ties_commits_together": [[claim("c1")], [claim("c2")], [claim("c3")], "reread"],
 }
 
