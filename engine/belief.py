@@ -43,6 +43,7 @@ __all__ = [
     "FEW",
     "HELD",
     "HOLDS",
+    "MANY",
     "STANDINGS",
     "SUPERSEDED",
     "WITHDRAWN",
@@ -82,6 +83,7 @@ WITHDRAWN, SUPERSEDED, HOLDS, CONTESTED, CORROBORATED = 1, 2, 4, 8, 16
 COUNTS = 1  # the one bit of any other event's code: its extent
 assert HOLDS == PLAIN
 
+MANY = 64  # claims about one subject and predicate that are looked at one by one
 FEW: Final = 16  # children of one thing that are looked at one by one
 
 
@@ -140,6 +142,8 @@ class Belief:
         self._spans: dict[int, Spans] = {}  # by entity: its live children, where there are many
         self._origins: dict[int, Origins] = {}
         self._object_keys: dict[int, str] = {}
+        # by key, where there are many claims: their intervals up to a row, never changed once made
+        self._about: dict[int, tuple[Spans, int]] = {}
 
     # ------------------------------------------------------------ asking, at a position k
 
@@ -344,6 +348,27 @@ class Belief:
         """Where, within its own interval and ``where``, a claim has any of the bits at the head."""
         inside = intersect(self.own(claim), where)
         return self.beliefs.now_where(claim, bits, inside) if inside else EMPTY
+
+    def about(self, subject: int, predicate: int, v: Instant) -> list[int]:
+        """The claims about a subject and predicate whose own intervals hold an instant, for keys
+        with many. O(log n + those, and what is newer than the last time the key was put in order).
+        """
+        graph = self.graph
+        row, following = graph.newest_about(subject, predicate), graph.c_next_key
+        spans, last = self._about.get(subject << 32 | predicate, (Spans(), NONE))
+        newer = []
+        while row > last:
+            newer.append(row)
+            row = following[row]
+        if len(newer) > max(MANY, len(spans) // 4):
+            spans, last = Spans(), newer[0]
+            for claim in graph.claims_about(subject, predicate):
+                if claim <= last:
+                    spans.add(claim, graph.c_from[claim], graph.c_to[claim])
+            self._about[subject << 32 | predicate] = spans, last
+            newer = []
+        found = [claim for claim in newer if graph.c_from[claim] <= v < graph.c_to[claim]]
+        return [*found, *spans.meeting(v, v + 1)]
 
     # -- children: what withdraws, corrects or supports one thing
 

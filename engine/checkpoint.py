@@ -38,7 +38,7 @@ from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 4  # of what is stored here; another one is thrown away
+SHAPE: Final = 5  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
@@ -47,7 +47,16 @@ _ABANDONED: Final = 600.0  # seconds after which nobody writes on
 # What a fold has beside columns and tables: found again from them, or kept only for speed.
 _FOUND_AGAIN: Final = {
     "graph": ("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
-    "belief": ("graph", "hypothesis", "shared", "_rivals", "_spans", "_origins", "_object_keys"),
+    "belief": (
+        "graph",
+        "hypothesis",
+        "shared",
+        "_rivals",
+        "_spans",
+        "_origins",
+        "_object_keys",
+        "_about",
+    ),
     "registry": ("belief", "graph", "payload", "_bound", "_fingerprints"),
     "history": ("default", "_drafts", "_drafted"),
 }

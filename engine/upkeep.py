@@ -14,8 +14,8 @@ __all__ = ["Upkeep"]
 
 # A checkpoint is written when so many events are new, or this part of those before: at opening,
 # when they have just been read, and at closing; while the ledger is open, rarely.
-FEW = 5_000
-PART = 16
+FEW = 1_000
+PART = 256
 MANY = 100_000
 LARGE_PART = 2
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.belief import CONTESTED, HELD, HOLDS, Belief, Standing
+from doxa.engine.belief import CONTESTED, HELD, HOLDS, MANY, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.items import (
@@ -247,25 +247,34 @@ class TruthView:
         if subject_code == NONE or predicate_code == NONE:
             return found, contested
         row, following = graph.newest_about(subject_code, predicate_code), graph.c_next_key
-        starts, ends, positions = graph.c_from, graph.c_to, graph.c_pos
-        workspaces, places, perspective = self.workspaces, graph.c_ws, self.perspective
-        at = self.belief.beliefs.at
+        starts, ends, steps = graph.c_from, graph.c_to, 0
         while row != NONE:
-            if (
-                starts[row] <= v < ends[row]
-                and positions[row] <= k
-                and places[row] in workspaces
-                and (
-                    perspective is None
-                    or graph.names.texts[graph.c_perspective[row]] == perspective
-                )
-            ):
-                code = at(row, v, k)
-                if code & HOLDS:
+            if starts[row] <= v < ends[row]:
+                code = self._holding(row, v, k)
+                if code:
                     found.append(row)
                     contested = contested or bool(code & CONTESTED)
-            row = following[row]
+            row, steps = following[row], steps + 1
+            if steps > MANY:
+                rows = sorted(self.belief.about(subject_code, predicate_code, v), reverse=True)
+                codes = {row: code for row in rows if (code := self._holding(row, v, k))}
+                return list(codes), any(code & CONTESTED for code in codes.values())
         return found, contested
+
+    def _holding(self, row: int, v: int, k: int) -> int:
+        """The code of a claim that is in sight and held, whose interval holds ``v``; else 0."""
+        graph = self.graph
+        if (
+            graph.c_pos[row] > k
+            or graph.c_ws[row] not in self.workspaces
+            or (
+                self.perspective is not None
+                and graph.names.texts[graph.c_perspective[row]] != self.perspective
+            )
+        ):
+            return 0
+        code = self.belief.beliefs.at(row, v, k)
+        return code if code & HOLDS else 0
 
     def held_values(self, rows: Iterable[int], k: int) -> tuple[dict[str, Any], bool]:
         """The distinct objects of the given claims that are held as known at ``k``, by equality
