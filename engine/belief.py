@@ -43,7 +43,6 @@ __all__ = [
     "FEW",
     "HELD",
     "HOLDS",
-    "MANY",
     "STANDINGS",
     "SUPERSEDED",
     "WITHDRAWN",
@@ -83,7 +82,6 @@ WITHDRAWN, SUPERSEDED, HOLDS, CONTESTED, CORROBORATED = 1, 2, 4, 8, 16
 COUNTS = 1  # the one bit of any other event's code: its extent
 assert HOLDS == PLAIN
 
-MANY = 64  # claims about one subject and predicate that are looked at one by one
 FEW: Final = 16  # children of one thing that are looked at one by one
 
 
@@ -130,6 +128,8 @@ class Changes:
 
 class Belief:
     """The belief fold over one log: `apply` commits in order, ask at any position."""
+
+    many = 64  # claims about one subject and predicate that are looked at one by one
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -360,7 +360,7 @@ class Belief:
         while row > last:
             newer.append(row)
             row = following[row]
-        if len(newer) > max(MANY, len(spans) // 4):
+        if len(newer) > max(self.many, len(spans) // 4):
             spans, last = Spans(), newer[0]
             for claim in graph.claims_about(subject, predicate):
                 if claim <= last:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.belief import CONTESTED, HELD, HOLDS, MANY, Belief, Standing
+from doxa.engine.belief import CONTESTED, HELD, HOLDS, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.items import (
@@ -255,7 +255,7 @@ class TruthView:
                     found.append(row)
                     contested = contested or bool(code & CONTESTED)
             row, steps = following[row], steps + 1
-            if steps > MANY:
+            if steps > self.belief.many:
                 rows = sorted(self.belief.about(subject_code, predicate_code, v), reverse=True)
                 codes = {row: code for row in rows if (code := self._holding(row, v, k))}
                 return list(codes), any(code & CONTESTED for code in codes.values())

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from doxa.engine import belief, fold, upkeep, view
+from doxa.engine import fold, upkeep
+from doxa.engine.belief import Belief
 from tests import support
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ settings.load_profile(
 
 # Small histories are made compact and written down as often as large ones.
 upkeep.FEW, upkeep.MANY, fold.MANY = 3, 20, 20
-belief.MANY = view.MANY = 2
+Belief.many = 2
 
 
 @pytest.fixture
