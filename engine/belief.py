@@ -346,8 +346,13 @@ class Belief:
 
     def now(self, claim: int, bits: int, where: Intervals = ALL) -> Intervals:
         """Where, within its own interval and ``where``, a claim has any of the bits at the head."""
-        inside = intersect(self.own(claim), where)
-        return self.beliefs.now_where(claim, bits, inside) if inside else EMPTY
+        code = self.beliefs.uniform(claim)
+        if code != NONE and not code & bits:
+            return EMPTY
+        inside = intersect((self.graph.c_from[claim], self.graph.c_to[claim]), where)
+        if code != NONE or not inside:
+            return inside
+        return self.beliefs.now_where(claim, bits, inside)
 
     def about(self, subject: int, predicate: int, v: Instant) -> list[int]:
         """The claims about a subject and predicate whose own intervals hold an instant, for keys

@@ -346,6 +346,16 @@ class DenseHistory(History):
     def leaf(self, owner: int) -> int:
         return self.leaf_of[owner] if owner < len(self.leaf_of) else NONE
 
+    def uniform(self, owner: int) -> int:
+        """The code that an owner has now at all of valid time, or NONE where it has several."""
+        leaf = self.leaf_of[owner] if owner < len(self.leaf_of) else NONE
+        if leaf == SEVERAL:
+            return NONE
+        draft = self._drafts.get(leaf if leaf != NONE else -2 - owner)
+        if draft is None:
+            return self.default(owner) if leaf == NONE else self.code[leaf]
+        return draft if isinstance(draft, int) else NONE
+
     def _set_leaf(self, owner: int, leaf: int) -> None:
         if len(self.leaf_of) <= owner:
             missing = owner + 1 - len(self.leaf_of)

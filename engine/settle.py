@@ -196,6 +196,9 @@ class _Settlement(Extents):
         for claim, where in moved.items():
             self._spread(claim, where, self.claims[claim])
         for claim, where in self.disputed.items():
+            code = belief.beliefs.uniform(claim)
+            if code != NONE and not code & (HOLDS | CONTESTED):
+                continue  # it is held nowhere, and was not contested
             self._set(claim, where, CONTESTED, self._contested(claim, where))
         for claim, where in self.sourced.items():
             where = intersect(where, belief.own(claim))
