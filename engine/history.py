@@ -274,6 +274,20 @@ class History:
         """Makes rows of what was painted, known from ``k``; what changed, by owner."""
         changed: dict[int, list[Piece]] = {}
         for owner, keys in self._drafted.items():
+            draft = self._drafts[keys[0]]
+            if len(keys) == 1 and isinstance(draft, int):  # mostly one leaf, of one code again
+                key, before = keys[0], self._before(owner, keys[0])
+                if draft != before:
+                    low, high = self._bounds(key)
+                    row = self._add(owner, key, k, low, high, draft)
+                    if self.leaf(owner) == SEVERAL:
+                        self._replace(owner, {key: [row]}, k)
+                    else:
+                        if key >= 0:
+                            self.until[key] = k
+                        self._set_leaf(owner, row)
+                    changed[owner] = [Piece(low, high, before, draft)]
+                continue
             replaced: dict[int, list[int]] = {}
             pieces: list[Piece] = []
             for key in keys:
