@@ -54,13 +54,15 @@ class Fold:
         rest: list[Row] = []
         with uncollected():
             for page in pages:
-                rows = [*rest, *page]
-                last = len(rows) - 1
-                while last and rows[last - 1].recorded_at == rows[-1].recorded_at:
+                rest += page
+                if not page or rest[0].recorded_at == page[-1].recorded_at:
+                    continue  # a commit that goes on
+                last = len(rest) - 1
+                while rest[last - 1].recorded_at == page[-1].recorded_at:
                     last -= 1
-                self._follow(rows[:last])
+                self._follow(rest[:last])
                 self.tend()
-                rest = rows[last:]
+                rest = rest[last:]
             self._follow(rest)
 
     def tend(self) -> None:

@@ -18,6 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from doxa.engine.errors import DamageError
 from doxa.engine.numbers import Lists, Numbers
 from doxa.engine.tables import NONE
 from doxa.engine.times import EMPTY, NEG, POS, Intervals
@@ -26,6 +27,7 @@ __all__ = ["OPEN", "DenseHistory", "History", "Piece"]
 
 OPEN: Final = 2**31 - 1  # ``until`` of a row that nothing has replaced
 SEVERAL: Final = -2  # in place of a leaf: the owner has more than one
+_TRIES: Final = 10_000  # more than any writer changes an owner while it is read once
 _FEW: Final = 8  # leaves of one owner that are replaced one by one
 
 
@@ -127,13 +129,14 @@ class History:
     def _among(self, owner: int, v: int) -> int:
         """The leaf of an owner that holds an instant."""
         low, high = self.low, self.high
-        while True:  # until it is read between two changes
+        for _ in range(_TRIES):  # until it is read between two changes
             leaves = self.leaves.get(owner)
             i = bisect_right(leaves, v, key=low.__getitem__) - 1
             if 0 <= i < len(leaves):
                 row = leaves[i]
                 if low[row] <= v < high[row]:
                     return row
+        raise DamageError(f"no stretch of {owner} holds {v}: delete the folder cache/, open again")
 
     def _earlier(self, row: int, k: int) -> int:
         """The row that was known at ``k`` where a later one lies; NONE before the first."""

@@ -31,7 +31,7 @@ SCHEMA = pa.schema(
         ("recorded_at", pa.int64()),
     ]
 )
-_MANY = 20_000  # rows from which columns are made side by side
+_MANY = 150_000  # rows from which columns are made side by side
 
 _CODES = pa.array([str(standing) for standing in STANDINGS], pa.string())  # by code
 
