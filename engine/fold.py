@@ -18,7 +18,7 @@ from doxa.engine.tables import Ids, Names, Objects
 
 __all__ = ["Fold"]
 
-MANY = 100_000  # events that may be new before all is made compact
+MANY = 1_000_000  # events that may be new before all is made compact
 
 
 class Fold:
