@@ -227,32 +227,21 @@ REASONS: Final[dict[tuple[str, str], str]] = {
         "It writes a record and flushes, in compiled code; doxa checks, chains, commits to SQLite "
         "and settles what follows, in Python."
     ),
-    ("peer_withdraw", "tiramemsu"): "It does not flush, and nothing else falls with the fact.",
+    ("peer_withdraw", "tiramemsu"): "It does not flush.",
     ("peer_withdraw", "memvara"): "It does not flush, and nothing else falls with the fact.",
     ("peer_withdraw", "plugmem"): (
         "It marks one record; doxa finds what rests on it and keeps what was believed before."
     ),
-    (
-        "peer_load",
-        "plugmem",
-    ): "Compiled code, no chain, no checks between events, half the history.",
-    ("peer_load", "tgms"): "Compiled code; it does not look whether a target is there.",
+    ("peer_load", "plugmem"): "Compiled code, and no chain over its events.",
+    ("peer_load", "tgms"): "Compiled code.",
     ("peer_open", "tiramemsu"): "It reads nothing before it is asked.",
-    ("peer_open", "plugmem"): "Compiled code maps its file.",
-    ("peer_disk", "anatid"): "Compressed columns without a log: no event can be audited or erased.",
-    ("peer_disk", "plugmem"): "It keeps what is so now, without the events.",
-    (
-        "peer_disk",
-        "tgms",
-    ): "A third of doxa's bytes are the salts, links and indexes behind erasure and audit.",
+    ("peer_open", "plugmem"): "Compiled code.",
+    ("peer_disk", "anatid"): "Compressed columns, and no chain over its events.",
+    ("peer_disk", "plugmem"): "It has no chain, no salts and no checkpoint beside its records.",
+    ("peer_disk", "tgms"): (
+        "Salts, links and what opens fast and answers SQL take as much again as the events."
+    ),
 }
-"""Why a contender wins, by measure and contender (without its version)."""
-
-
-def losses(findings: list[Finding]) -> list[Loss]:
-    """Every contender whose median is below doxa's at the largest size where they met, the worst
-    first."""
-    last: dict[tuple[str, str], Loss] = {}
     for finding in sorted(findings, key=lambda f: f.size):
         for ours, theirs in finding.contenders():
             if ours == "doxa":
