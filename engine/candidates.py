@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
 from numbers import Real
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from doxa.engine.belief import Standing
@@ -93,6 +94,7 @@ class Unread(NamedTuple):
     declares: bool
 
 
+_by_id = attrgetter("id")
 FIELDS: Final = tuple(field.name for field in fields(Candidate))
 _NAMED: Final = frozenset(FIELDS)
 
@@ -111,13 +113,14 @@ def read_all(given: object) -> list[Candidate | Unread]:
             f"candidates is {_shown(given)}; give a list of candidates, or leave it out for the "
             "registered summaries"
         )
+    every = sorted(map(read, given), key=_by_id)
     found: dict[str, list[Candidate | Unread]] = {}
-    for item in given:
-        one = read(item)
+    for one in every:
         found.setdefault(one.id, []).append(one)
+    if len(found) == len(every):
+        return every
     kept: list[Candidate | Unread] = []
-    for id in sorted(found):
-        same = found[id]
+    for id, same in found.items():
         if len(same) == 1:
             kept += same
             continue
@@ -133,8 +136,10 @@ def read_all(given: object) -> list[Candidate | Unread]:
 
 def read(item: object) -> Candidate | Unread:
     """One candidate, its lists made tuples of ids and `Ref`s, or why it can't be read."""
-    if isinstance(item, Candidate):
-        values: dict[Any, Any] = {name: getattr(item, name) for name in FIELDS}
+    if type(item) is dict:
+        values: dict[Any, Any] = item
+    elif isinstance(item, Candidate):
+        values = {name: getattr(item, name) for name in FIELDS}
     elif isinstance(item, Mapping):
         values = dict(item)
     else:
@@ -164,29 +169,25 @@ def _shown(value: object) -> str:
 
 
 def _read(id: str, values: Mapping[Any, Any]) -> Candidate:
-    for name in values:
-        if name not in _NAMED:
-            raise _Bad(f"{_shown(name)} is no key of a candidate; they are {', '.join(FIELDS)}")
-    text = values.get("text")
+    if not values.keys() <= _NAMED:
+        name = next(name for name in values if name not in _NAMED)
+        raise _Bad(f"{_shown(name)} is no key of a candidate; they are {', '.join(FIELDS)}")
+    get = values.get
+    text, artefact, workspace = get("text"), get("artefact"), get("workspace")
     if text is not None:
         text = _text("text", text)
-    facts, supports, citations = (
-        _ids(name, values.get(name, ())) for name in ("facts", "supports", "citations")
-    )
-    sources = tuple(dict.fromkeys(_text("sources", s) for s in _list("sources", values)))
-    artefact, workspace = values.get("artefact"), values.get("workspace")
+    facts, supports = _ids("facts", get("facts", ())), _ids("supports", get("supports", ()))
+    citations = _ids("citations", get("citations", ()))
+    sources = [_text("sources", one) for one in _list("sources", get("sources", ()))]
     if workspace is not None and not isinstance(workspace, str):
         raise _Bad(f"workspace is {_shown(workspace)}; give its name")
+    score = _score(get("score", 0.0))
+    if artefact is not None:
+        artefact = _id("artefact", artefact)
+    if workspace is not None:
+        workspace = _sound("workspace", workspace)
     return Candidate(
-        id=id,
-        text=text,
-        facts=facts,
-        supports=supports,
-        citations=citations,
-        sources=sources,
-        score=_score(values.get("score", 0.0)),
-        artefact=None if artefact is None else _id("artefact", artefact),
-        workspace=None if workspace is None else _sound("workspace", workspace),
+        id, text, facts, supports, citations, _distinct(sources), score, artefact, workspace
     )
 
 
@@ -208,13 +209,12 @@ def _text(name: str, value: object) -> str:
         raise _Bad(f"{name} is {_shown(value)}; give text")
     if not value or value.isspace():
         raise _Bad(f"{name} is empty")
-    return _sound(name, value)
+    return value if type(value) is str and value.isascii() else _sound(name, value)
 
 
-def _list(name: str, values: Mapping[Any, Any]) -> list[Any]:
-    value = values.get(name, ())
-    if type(value) in (list, tuple):
-        return list(value)
+def _list(name: str, value: object) -> Sequence[Any]:
+    if type(value) is list or type(value) is tuple:
+        return value
     if isinstance(value, str | bytes | Ref | Mapping) or not isinstance(value, Iterable):
         raise _Bad(f"{name} is {_shown(value)}; give a list of ids")
     listed = list(value)
@@ -222,9 +222,13 @@ def _list(name: str, values: Mapping[Any, Any]) -> list[Any]:
 
 
 def _ids(name: str, value: object) -> tuple[str | Ref, ...]:
-    if value == ():
-        return ()
-    return tuple(dict.fromkeys(_id(name, item) for item in _list(name, {name: value})))
+    if type(value) is tuple and not value:
+        return value
+    return _distinct([_id(name, item) for item in _list(name, value)])
+
+
+def _distinct(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values) if len(values) > 1 else values)
 
 
 def _id(name: str, value: object) -> str | Ref:
@@ -241,6 +245,8 @@ def _id(name: str, value: object) -> str | Ref:
 
 
 def _score(value: object) -> float:
+    if type(value) is float and math.isfinite(value):
+        return value + 0.0  # -0.0 and 0.0 are one score
     if not isinstance(value, Real) or isinstance(value, bool):
         raise _Bad(f"score is {_shown(value)}; give a number, higher is better")
     try:
@@ -249,7 +255,7 @@ def _score(value: object) -> float:
         score = math.inf
     if not math.isfinite(score):
         raise _Bad(f"score is {_shown(value)}; give a finite number")
-    return score + 0.0  # -0.0 and 0.0 are one score
+    return score + 0.0
 
 
 # ------------------------------------------------------------ in receipts

@@ -280,6 +280,14 @@ def test_a_candidate_may_be_an_object_of_its_class(ledger: Ledger) -> None:
     }
 
 
+@pytest.mark.parametrize("kind", [set, tuple, iter, numpy.array])
+@pytest.mark.parametrize("name", ["facts", "sources"])
+def test_whatever_can_be_gone_through_is_a_list(ledger: Ledger, name: str, kind: Any) -> None:
+    put(ledger, source="c1")
+    one = {"id": "t1", "text": "Text.", name: kind(["c1", "c1"])}
+    assert assemble(ledger, one).ids == ("t1",)
+
+
 @pytest.mark.parametrize("given", ["t1", {"id": "t1"}, 5, Candidate("t1")])
 def test_candidates_that_are_no_list_are_refused(ledger: Ledger, given: Any) -> None:
     with pytest.raises(CallerError, match="give a list of candidates"):
