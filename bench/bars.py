@@ -242,6 +242,13 @@ REASONS: Final[dict[tuple[str, str], str]] = {
         "Salts, links and what opens fast and answers SQL take as much again as the events."
     ),
 }
+"""Why a contender wins, by measure and contender (without its version)."""
+
+
+def losses(findings: list[Finding]) -> list[Loss]:
+    """Every contender whose median is below doxa's at the largest size where they met, the worst
+    first."""
+    last: dict[tuple[str, str], Loss] = {}
     for finding in sorted(findings, key=lambda f: f.size):
         for ours, theirs in finding.contenders():
             if ours == "doxa":
