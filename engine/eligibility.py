@@ -7,8 +7,6 @@ the order of `Reason` counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 from doxa.engine.belief import HELD, Standing
@@ -27,13 +25,15 @@ _ORDER = {reason: place for place, reason in enumerate(Reason)}
 class Cited(NamedTuple):
     """The rows that a set of artefacts declares."""
 
-    facts: tuple[int, ...]
-    supports: tuple[int, ...]
-    sources: tuple[int, ...]
+    facts: tuple[int, ...] = ()
+    supports: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+_NOTHING = Cited()
+
+
+class Item(NamedTuple):
     """An eligible candidate, in rows of the graph: what it declares, and what that declares."""
 
     id: str
@@ -41,11 +41,11 @@ class Item:
     score: float
     text: str
     facts: tuple[int, ...]
-    supports: tuple[int, ...]
-    sources: tuple[int, ...]
-    citations: tuple[int, ...]
-    artefacts: tuple[int, ...]  # the registered summary that it is, if it is one
-    cited: Cited  # what its citations declare
+    supports: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
+    citations: tuple[int, ...] = ()
+    artefacts: tuple[int, ...] = ()  # the registered summary that it is, if it is one
+    cited: Cited = _NOTHING  # what its citations declare
 
     @property
     def key(self) -> tuple[float, str, str]:
@@ -53,7 +53,8 @@ class Item:
         return (-self.score, self.id, self.workspace)
 
 
-_NOTHING = Cited((), (), ())
+_HELD = (Standing.REPORTED, Standing.CORROBORATED, Standing.CONTESTED)  # in no time, unlike a set
+assert {*_HELD} == HELD
 
 
 class _Problem(NamedTuple):
@@ -80,6 +81,8 @@ class Judge:
         self._places = tuple(
             dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
         )
+        codes = map(self.graph.names.find, self._places)
+        self._workspaces = tuple(code for code in codes if code != NONE)
         self._citations: dict[int, _Problem | None] = {}
         self._standings: dict[int, Standing] = {}
 
@@ -95,7 +98,40 @@ class Judge:
         if isinstance(given, Unread):
             reason = Reason.INVALID_ANNOTATION if given.declares else Reason.MISSING_ANNOTATION
             return LeftOut(given.id, reason, given.detail)
-        return _Judged(self, given).outcome()
+        return self._plain(given) or _Judged(self, given).outcome()
+
+    def _plain(self, given: Candidate) -> Item | None:
+        """The item of a text that rests on claims alone, each of them held, as most do. ``None``
+        for all others, which are to be looked at closely."""
+        if (
+            not given.facts
+            or given.text is None
+            or given.artefact is not None
+            or given.workspace is not None
+            or given.supports
+            or given.citations
+            or given.sources
+        ):
+            return None
+        facts = []
+        for id in given.facts:
+            row = self._claim(id)
+            if row == NONE or self.standing(row) not in _HELD:
+                return None
+            facts.append(row)
+        return Item(given.id, "", given.score, given.text, _once(facts))
+
+    def _claim(self, id: Id) -> int:
+        """The row of the claim in sight that a plain id means, or NONE."""
+        if not isinstance(id, str):
+            return NONE
+        graph, view = self.graph, self.view
+        for workspace in self._workspaces:
+            number = graph.ids.find(workspace, id)
+            if number != NONE and number & 7 == CLAIM and graph.c_pos[number >> 3] <= view.k:
+                row = number >> 3
+                return row if view.perspective is None or view.in_sight(row) else NONE
+        return NONE
 
     def standing(self, claim: int) -> Standing:
         """The standing of a claim row at the view, in its sight or not."""
@@ -222,15 +258,15 @@ class Judge:
                 unknown = Standing.NOT_YET_KNOWN
                 yield _Problem(Reason.MISSING_FACT, f"{id!r} is {unknown} here", id, unknown)
 
-    def declared_by(self, artefacts: Iterable[int]) -> Cited:
+    def declared_by(self, rows: Sequence[int]) -> Cited:
         """The facts, supports and sources that registered artefacts declare."""
-        graph, rows = self.graph, list(artefacts)
+        graph = self.graph
         if not rows:
             return _NOTHING
         return Cited(
-            _once(*(graph.a_facts[row] for row in rows)),
-            _once(*(graph.a_supports[row] for row in rows)),
-            _once(*(graph.a_sources[row] for row in rows)),
+            _once([each for row in rows for each in graph.a_facts[row]]),
+            _once([each for row in rows for each in graph.a_supports[row]]),
+            _once([each for row in rows for each in graph.a_sources[row]]),
         )
 
 
@@ -241,12 +277,12 @@ _UNKNOWN = {
 }
 
 
-def _first(problems: Iterable[_Problem]) -> _Problem | None:
-    return min(problems, key=lambda problem: _ORDER[problem.reason], default=None)
+def _first(problems: Sequence[_Problem]) -> _Problem | None:
+    return min(problems, key=lambda problem: _ORDER[problem.reason]) if problems else None
 
 
-def _once(*rows: Iterable[int]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(chain(*rows)))
+def _once(rows: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(rows) if len(rows) > 1 else rows)
 
 
 def _name(id: Id) -> str:
@@ -330,7 +366,7 @@ class _Judged:
             return
         in_sight = judge.view.in_sight(row)
         standing = judge.standing(row) if in_sight else Standing.NOT_YET_KNOWN
-        if standing not in HELD:
+        if standing not in _HELD:
             detail = f"{_name(id)!r} is {standing}"
             self.problems.append(_Problem(Reason.MISSING_FACT, detail, _name(id), standing))
         self.facts.append(row)
@@ -380,15 +416,16 @@ class _Judged:
             text = self.judge.texts.artefact(row)
             workspace = graph.names.texts[graph.a_ws[row]]
         assert text is not None, given
-        citations = _once(*(graph.a_citations[row] for row in self.artefacts), self.citations)
+        cited = [each for row in self.artefacts for each in graph.a_citations[row]]
+        citations = _once([*cited, *self.citations])
         return Item(
             id=given.id,
             workspace=workspace,
             score=given.score,
             text=text,
-            facts=_once(own.facts, self.facts),
-            supports=_once(own.supports, self.supports),
-            sources=_once(own.sources, self.sources),
+            facts=_once([*own.facts, *self.facts]),
+            supports=_once([*own.supports, *self.supports]),
+            sources=_once([*own.sources, *self.sources]),
             citations=citations,
             artefacts=tuple(self.artefacts),
             cited=self.judge.declared_by(citations),
