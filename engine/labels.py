@@ -6,24 +6,27 @@ A label is made of doxa's own words and dates alone: nothing that anybody record
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from datetime import date
 from itertools import islice
+from typing import Final
 
 from doxa.engine.belief import Standing
 from doxa.engine.eligibility import Cited, Item, Judge
 from doxa.engine.graph import ARTEFACT, NONE, SOURCE, SUPPORT, entity
-from doxa.engine.times import NEG, POS, Instant, Intervals, covers, shown
+from doxa.engine.times import DAY, NEG, POS, Instant, Intervals, covers, shown
 from doxa.engine.times import span as in_words
 
 __all__ = ["Labels"]
 
-# The weakest standing of what a text rests on is the text's; the first here is the weakest.
-_WEAKEST = (
-    *(s for s in Standing if s not in (Standing.CORROBORATED, Standing.REPORTED)),
-    Standing.REPORTED,
-    Standing.CORROBORATED,
+# The weakest standing of what a text rests on is the text's; the last here is the weakest.
+_CONTESTED, _REPORTED, _CORROBORATED = Standing.CONTESTED, Standing.REPORTED, Standing.CORROBORATED
+_WEAKNESS: Final = (
+    _CORROBORATED,
+    _REPORTED,
+    *(s for s in reversed(Standing) if s not in (_CORROBORATED, _REPORTED)),
 )
-_WEAKNESS = {standing: place for place, standing in enumerate(_WEAKEST)}
+_EPOCH: Final = date(1970, 1, 1).toordinal()
 
 
 class Labels:
@@ -33,16 +36,12 @@ class Labels:
         self.judge, self.view = judge, judge.view
         self.graph, self.belief = judge.graph, judge.belief
         self._rests: dict[int, bool] = {}
+        self._sole: dict[int, int] = {}
 
     def of_item(self, item: Item, side: str = "") -> str:
         """The label of a candidate; ``side`` says which part of a conflict it is."""
-        return ", ".join(
-            [
-                self._standing(item, side),
-                self._applicability(item),
-                f"observed {_date(self._observed(item))}",
-            ]
-        )
+        standing, applicability = self._standing(item, side), self._applicability(item)
+        return f"{standing}, {applicability}, observed {_date(self._observed(item))}"
 
     def of_claim(self, claim: int, side: str) -> str:
         """The label of a contested claim that is printed in its own words."""
@@ -59,25 +58,41 @@ class Labels:
     # -- standing
 
     def _standing(self, item: Item, side: str) -> str:
-        graph, cited = self.graph, item.cited
-        claims = dict.fromkeys((*item.facts, *cited.facts))
-        about = (s for s in (*item.supports, *cited.supports))
-        for support in about:
-            claim = graph.s_claim[support]
-            standing = self.judge.standing(claim)
-            if not graph.s_refutes[support] or standing is Standing.CONTESTED:
-                claims[claim] = None
-        standings = {self.judge.standing(claim) for claim in claims}
-        if any(self._selects_contested(row) for row in item.artefacts):
-            standings.add(Standing.CONTESTED)
-        weakest = min(standings, key=_WEAKNESS.__getitem__, default=Standing.REPORTED)
-        if weakest is Standing.CONTESTED:
+        claims = self._claims(item)
+        standings = [self.judge.standing(claim) for claim in claims]
+        if item.artefacts and any(map(self._selects_contested, item.artefacts)):
+            standings.append(_CONTESTED)
+        weakest = max(standings, key=_WEAKNESS.index, default=_REPORTED)
+        if weakest is _CONTESTED:
             return f"{weakest}{side}"
-        if Standing.CONTESTED in standings:
+        if _CONTESTED in standings:
             return f"{weakest}, contested{side}"
-        if any(self._rests_on_contested(claim) for claim in claims):
-            return f"{weakest} (rests on contested)"
-        return str(weakest)
+        for claim in claims:
+            if self._sole_support(claim) == NONE and self._rests_on_contested(claim):
+                return f"{weakest} (rests on contested)"
+        return weakest.value
+
+    def _claims(self, item: Item) -> Collection[int]:
+        """The claims whose standings a candidate's is made of."""
+        graph, cited = self.graph, item.cited
+        if not (item.supports or item.citations):
+            return item.facts
+        claims = dict.fromkeys((*item.facts, *cited.facts))
+        for support in (*item.supports, *cited.supports):
+            claim = graph.s_claim[support]
+            if not graph.s_refutes[support] or self.judge.standing(claim) is _CONTESTED:
+                claims[claim] = None
+        return claims
+
+    def _sole_support(self, claim: int) -> int:
+        """The support of a claim by the source that it came with, where it has no other; else NONE.
+        Such a claim follows from nothing, and while it is held that source counts."""
+        found = self._sole.get(claim)
+        if found is None:
+            graph = self.graph
+            sole = graph.c_plain[claim] and claim not in graph.extra_supports
+            found = self._sole[claim] = graph.c_carried[claim] if sole else NONE
+        return found
 
     def _selects_contested(self, artefact: int) -> bool:
         """Whether a claim in the selection that a snapshot is bound to is contested."""
@@ -127,17 +142,17 @@ class Labels:
 
     def _applicability(self, item: Item) -> str:
         graph = self.graph
-        bound = (*item.artefacts, *item.citations)
-        if any(graph.a_snapshot[row] for row in bound):
-            return f"as of {shown(self.view.v)}"  # it vouches for one state of the truth alone
         v, k = self.view.v, self.view.k
+        bound = (*item.artefacts, *item.citations)
+        if bound and any(graph.a_snapshot[row] for row in bound):
+            return f"as of {shown(v)}"  # it vouches for one state of the truth alone
         span = (NEG, POS)
         for row in bound:
             span = _narrow(span, self.belief.extent(entity(ARTEFACT, row), k), v)
-        declared = Cited(item.facts, item.supports, item.sources)
-        return in_words(*self._narrowed(self._narrowed(span, declared), item.cited))
+        span = self._narrowed(span, item)
+        return in_words(*(self._narrowed(span, item.cited) if item.citations else span))
 
-    def _narrowed(self, span: tuple[Instant, Instant], on: Cited) -> tuple[Instant, Instant]:
+    def _narrowed(self, span: tuple[Instant, Instant], on: Item | Cited) -> tuple[Instant, Instant]:
         belief, v, k = self.belief, self.view.v, self.view.k
         for claim in on.facts:
             span = _narrow(span, belief.held_where(claim, k), v)
@@ -155,10 +170,8 @@ class Labels:
     def _observed(self, item: Item) -> Instant:
         """No part of what the text declares was last observed before this."""
         graph = self.graph
-        declared = [
-            *(self.view.observed(claim) for claim in item.facts),
-            *(self._support_observed(support) for support in item.supports),
-        ]
+        declared = [self._claim_observed(claim) for claim in item.facts]
+        declared += [self._support_observed(support) for support in item.supports]
         if not declared:
             for source in item.sources:
                 declared += self._source_observed(source)
@@ -167,6 +180,11 @@ class Labels:
         if not declared:
             declared += (graph.recorded_of(graph.a_pos[row]) for row in item.artefacts)
         return min(declared)
+
+    def _claim_observed(self, claim: int) -> Instant:
+        """When a held claim was last observed."""
+        sole = self._sole_support(claim)
+        return self.view.observed(claim) if sole == NONE else self._support_observed(sole)
 
     def _support_observed(self, support: int) -> Instant:
         stated = self.graph.s_observed[support]
@@ -185,9 +203,10 @@ def _around(these: Intervals, v: Instant) -> tuple[Instant, Instant]:
 
 
 def _narrow(span: tuple[Instant, Instant], these: Intervals, v: Instant) -> tuple[Instant, Instant]:
-    low, high = _around(these, v)
+    low, high = these if len(these) == 2 else _around(these, v)
+    assert low <= v < high, (these, v)
     return max(span[0], low), min(span[1], high)
 
 
 def _date(at: Instant) -> str:
-    return shown(at)[:10]
+    return date.fromordinal(_EPOCH + at // DAY).isoformat()
