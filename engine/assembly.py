@@ -47,6 +47,7 @@ __all__ = [
     "replay",
 ]
 
+_TOO_LONG: Final = Reason.BUDGET_EXCEEDED
 _NAMED: Final = 20  # sides of a conflict that each candidate on it is told
 
 
@@ -164,24 +165,26 @@ class _Assembly:
 
     def _unit(self, unit: Unit, number: int) -> None:
         conflict = unit.conflict
+        if conflict is None:
+            if not self._print(unit, number):
+                self._too_long(unit)
+            return
         if unit.further:
-            assert conflict is not None, unit
             assert conflict.tried, unit
             if not conflict.printed:
                 self._incomplete(unit, "its conflict is not printed")
                 return
-        elif conflict is not None:
-            conflict.tried = True
+        conflict.tried = True
         if self._print(unit, number):
-            if conflict is not None:
-                conflict.printed = True
-        elif conflict is None or unit.further:
-            for item in unit.items:
-                self.left_out.append(
-                    LeftOut(item.id, Reason.BUDGET_EXCEEDED, "does not fit in what is left")
-                )
+            conflict.printed = True
+        elif unit.further:
+            self._too_long(unit)
         else:
             self._give_notice(unit, conflict, number)
+
+    def _too_long(self, unit: Unit) -> None:
+        detail = "does not fit in what is left"
+        self.left_out += [LeftOut(item.id, _TOO_LONG, detail) for item in unit.items]
 
     def _give_notice(self, unit: Unit, conflict: Conflict, number: int) -> None:
         ids = tuple(self.graph.id_of(side) for side in conflict.sides)
@@ -203,11 +206,12 @@ class _Assembly:
             self.left_out.append(LeftOut(item.id, reason, detail, ids[0]))
 
     def _print(self, unit: Unit, number: int) -> bool:
-        # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
-        least = sum(len(item.text) for item in unit.items) + 30 * len(unit.sides)
-        if self.count is None and least > self.budget - self.sheet.used:
-            return False
         size = len(unit.items) + len(unit.sides)
+        if self.count is None:
+            # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
+            least = sum([len(item.text) for item in unit.items], 30 * size)
+            if least > self.budget - self.sheet.used:
+                return False
         drafts: list[Draft] = []
         for item in unit.items:
             side = "" if size == 1 else f" ({len(drafts) + 1} of {size})"

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
-from doxa.engine.belief import Standing
 from doxa.engine.eligibility import Item, Judge
 from doxa.engine.events import equality_key
 from doxa.engine.graph import CLAIM, SUPPORT, entity
 
 __all__ = ["Conflict", "Unit", "units"]
+
+_rank = attrgetter("key")
 
 
 @dataclass(slots=True)
@@ -51,41 +53,30 @@ class _Group:
 
 def units(judge: Judge, items: Iterable[Item]) -> list[Unit]:
     """The units of all eligible candidates, best first."""
-    ranked = sorted(items, key=lambda item: item.key)
     plain, groups = [], _Groups(judge)
-    for item in ranked:
-        contested = groups.contested(item)
-        if contested:
-            groups.add(item, contested)
+    for item in sorted(items, key=_rank):
+        if item.contested:
+            groups.add(item)
         else:
             plain.append(Unit([item]))
-    found = plain + [unit for group in groups.whole() for unit in _of_conflict(judge, group)]
+    conflicts = [unit for group in groups.whole() for unit in _of_conflict(judge, group)]
+    if not conflicts:
+        return plain
     # The first candidate of a conflict's unit is the best that reaches it: the further ones follow.
-    return sorted(found, key=lambda unit: unit.items[0].key)
+    return sorted(plain + conflicts, key=lambda unit: unit.items[0].key)
 
 
 class _Groups:
     """The conflicts reached so far, by claim."""
 
     def __init__(self, judge: Judge) -> None:
-        self.judge, self.view = judge, judge.view
-        self.graph, self.belief = judge.graph, judge.belief
+        self.view, self.graph, self.belief = judge.view, judge.graph, judge.belief
         self._of: dict[int, _Group] = {}
 
-    def contested(self, item: Item) -> list[int]:
-        """The contested claims that a candidate reaches, directly or through its citations."""
-        claim_of, standing = self.graph.s_claim, self.judge.standing
-        found = [c for c in item.facts if standing(c) is Standing.CONTESTED]
-        if item.supports or item.citations:
-            reached = {claim_of[support] for support in (*item.supports, *item.cited.supports)}
-            reached.update(item.cited.facts)
-            found += (c for c in reached if standing(c) is Standing.CONTESTED)
-        return sorted(set(found)) if found else found
-
-    def add(self, item: Item, contested: Iterable[int]) -> None:
+    def add(self, item: Item) -> None:
         """Puts a candidate into the one conflict of all the claims that it reaches."""
         group: _Group | None = None
-        for claim in contested:
+        for claim in item.contested:
             other = self._of.get(claim)
             if other is None:
                 other = _Group(self._component(claim))
@@ -142,7 +133,7 @@ def _of_conflict(judge: Judge, group: _Group) -> list[Unit]:
         *(entity(CLAIM, claim) for claim in sorted(group.claims)),
         *(entity(SUPPORT, support) for support in refuting),
     )
-    group.items.sort(key=lambda item: item.key)
+    group.items.sort(key=_rank)
     best: dict[int, Item] = {}
     for item in group.items:
         for side in _takes(judge, item):

@@ -46,6 +46,7 @@ class Item(NamedTuple):
     citations: tuple[int, ...] = ()
     artefacts: tuple[int, ...] = ()  # the registered summary that it is, if it is one
     cited: Cited = _NOTHING  # what its citations declare
+    contested: tuple[int, ...] = ()  # the claims that it reaches and that are, in log order
 
     @property
     def key(self) -> tuple[float, str, str]:
@@ -55,6 +56,7 @@ class Item(NamedTuple):
 
 _HELD = (Standing.REPORTED, Standing.CORROBORATED, Standing.CONTESTED)  # in no time, unlike a set
 assert {*_HELD} == HELD
+_CONTESTED = Standing.CONTESTED
 
 
 class _Problem(NamedTuple):
@@ -113,25 +115,46 @@ class Judge:
             or given.sources
         ):
             return None
-        facts = []
+        facts, contested = [], False
         for id in given.facts:
             row = self._claim(id)
-            if row == NONE or self.standing(row) not in _HELD:
+            if row == NONE:
+                return None
+            standing = self.standing(row)
+            if standing not in _HELD:
                 return None
             facts.append(row)
-        return Item(given.id, "", given.score, given.text, _once(facts))
+            contested = contested or standing is _CONTESTED
+        item = Item(given.id, "", given.score, given.text, _once(facts))
+        return item._replace(contested=self.contested(item)) if contested else item
 
     def _claim(self, id: Id) -> int:
         """The row of the claim in sight that a plain id means, or NONE."""
         if not isinstance(id, str):
             return NONE
-        graph, view = self.graph, self.view
+        graph, k = self.graph, self.view.k
         for workspace in self._workspaces:
             number = graph.ids.find(workspace, id)
-            if number != NONE and number & 7 == CLAIM and graph.c_pos[number >> 3] <= view.k:
-                row = number >> 3
-                return row if view.perspective is None or view.in_sight(row) else NONE
+            if number != NONE and number & 7 == CLAIM and graph.c_pos[number >> 3] <= k:
+                return number >> 3 if self._in_sight(number >> 3) else NONE
         return NONE
+
+    def _in_sight(self, claim: int) -> bool:
+        """As the view says; for most claims in no time."""
+        view, graph = self.view, self.graph
+        if view.perspective is not None or graph.c_ws[claim] not in self._workspaces:
+            return view.in_sight(claim)
+        return graph.c_pos[claim] <= view.k
+
+    def contested(self, item: Item) -> tuple[int, ...]:
+        """The contested claims that an item reaches, directly or through its citations."""
+        claim_of, standing, cited = self.graph.s_claim, self.standing, item.cited
+        found = [c for c in item.facts if standing(c) is _CONTESTED]
+        if item.supports or item.citations:
+            reached = {claim_of[support] for support in (*item.supports, *cited.supports)}
+            reached.update(cited.facts)
+            found += [c for c in reached if standing(c) is _CONTESTED]
+        return tuple(sorted(set(found))) if found else ()
 
     def standing(self, claim: int) -> Standing:
         """The standing of a claim row at the view, in its sight or not."""
@@ -246,9 +269,11 @@ class Judge:
     def _out_of_sight(self, row: int) -> Iterator[_Problem]:
         """The facts of an artefact that the view does not see, though they may be held."""
         graph, view = self.graph, self.view
-        claims = [*graph.a_facts[row], *(graph.s_claim[s] for s in graph.a_supports[row])]
+        claims = graph.a_facts[row]
+        if supports := graph.a_supports[row]:
+            claims = [*claims, *(graph.s_claim[support] for support in supports)]
         for claim in claims:
-            if view.in_sight(claim):
+            if self._in_sight(claim):
                 continue
             id = graph.claim_id(claim)
             if graph.c_ws[claim] not in view.workspaces:
@@ -418,7 +443,7 @@ class _Judged:
         assert text is not None, given
         cited = [each for row in self.artefacts for each in graph.a_citations[row]]
         citations = _once([*cited, *self.citations])
-        return Item(
+        item = Item(
             id=given.id,
             workspace=workspace,
             score=given.score,
@@ -430,3 +455,5 @@ class _Judged:
             artefacts=tuple(self.artefacts),
             cited=self.judge.declared_by(citations),
         )
+        contested = self.judge.contested(item)
+        return item._replace(contested=contested) if contested else item

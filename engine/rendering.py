@@ -115,14 +115,19 @@ class Sheet:
 
     def put(self, drafts: Sequence[Draft]) -> bool:
         """Prints the drafts of one unit, if they fit with the citations that they bring."""
-        numbers, notes, parts = dict(self.numbers), list(self._notes), []
+        numbers, notes, parts = self.numbers, self._notes, []
         for draft in drafts:
+            if not draft.citations:
+                parts.append(f"{draft.label}\n{draft.text}")
+                continue
+            if numbers is self.numbers:
+                numbers, notes = dict(numbers), list(notes)
             for row in draft.citations:
                 if row not in numbers:
                     numbers[row] = len(numbers) + 1
                     notes.append(f"[{numbers[row]}]{self._cite(row)}")
             marks = "".join(f"[{numbers[row]}]" for row in draft.citations)
-            parts.append(f"{draft.label}{' ' if marks else ''}{marks}\n{draft.text}")
+            parts.append(f"{draft.label} {marks}\n{draft.text}")
         return self._print(parts, numbers, notes)
 
     def put_line(self, line: str) -> bool:
@@ -140,8 +145,9 @@ class Sheet:
     def _measure(self, parts: list[str], notes: list[str]) -> int:
         if self.count is not None:
             return measured(self.count, _joined([*self.parts, *parts], notes))
-        length = self.used + sum(len(part) + len(BETWEEN) for part in parts)
-        length += sum(len(note) + 1 for note in notes[len(self._notes) :])
+        length = self.used + sum(map(len, parts)) + len(BETWEEN) * len(parts)
+        fresh = notes[len(self._notes) :]
+        length += sum(map(len, fresh)) + len(fresh)
         if not self.parts:
             length -= len(BETWEEN)
         if notes and not self._notes:
