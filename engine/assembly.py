@@ -16,7 +16,7 @@ from doxa.engine.collector import uncollected
 from doxa.engine.conflicts import Conflict, Unit, units
 from doxa.engine.eligibility import Item, Judge
 from doxa.engine.errors import CallerError
-from doxa.engine.graph import CLAIM, KINDS, NONE, SUPPORT, entity
+from doxa.engine.graph import CLAIM, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.labels import Labels
 from doxa.engine.receipt import Receipt, Replay, as_receipt
 from doxa.engine.registry import Reason, Registry
@@ -105,7 +105,8 @@ class _Assembly:
         self.budget, self.count, self.texts = budget, count, texts
         self.judge = Judge(registry, view, texts)
         self.labels = Labels(self.judge)
-        self.sheet = Sheet(budget, count, self._cited)
+        self.cited = _Cited(self.graph, texts)
+        self.sheet = Sheet(budget, count, self.cited.note)
         self.printed: list[Printed] = []
         self.notices: list[Notice] = []
         self.left_out: list[LeftOut] = []
@@ -141,7 +142,7 @@ class _Assembly:
         return Block(
             text=text,
             printed=tuple(self.printed),
-            citations=tuple(self._citation(row, n) for row, n in self.sheet.numbers.items()),
+            citations=tuple(self.cited.citation(row, n) for row, n in self.sheet.numbers.items()),
             notices=tuple(self.notices),
             left_out=tuple(self.left_out),
             budget=self.budget,
@@ -207,11 +208,12 @@ class _Assembly:
 
     def _print(self, unit: Unit, number: int) -> bool:
         size = len(unit.items) + len(unit.sides)
-        if self.count is None:
-            # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
-            least = sum([len(item.text) for item in unit.items], 30 * size)
-            if least > self.budget - self.sheet.used:
-                return False
+        # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
+        least = 30 * size
+        for item in unit.items:
+            least += len(item.text)
+        if self.count is None and least > self.budget - self.sheet.used:
+            return False
         drafts: list[Draft] = []
         for item in unit.items:
             side = "" if size == 1 else f" ({len(drafts) + 1} of {size})"
@@ -233,16 +235,23 @@ class _Assembly:
         label = self.labels.of_claim if number & 7 == CLAIM else self.labels.of_refutation
         return Draft(label(number >> 3, side), quoted(side_text(self.graph, self.texts, number)))
 
-    # -- citations
 
-    def _cited(self, row: int) -> str:
+class _Cited:
+    """Registered citations as they are printed. It does not know the sheet that it prints for:
+    what knows each other in a ring would wait for the collector of cycles."""
+
+    def __init__(self, graph: Graph, texts: Texts) -> None:
+        self.graph, self.texts = graph, texts
+
+    def note(self, row: int) -> str:
         """A citation as it is printed behind its number."""
         text = self.texts.artefact(row)
         assert text is not None, self.graph.artefact_id(row)
         sources = source_names(self._sources(row))
         return f"{' ' if sources else ''}{sources}\n{quoted(text)}"
 
-    def _citation(self, row: int, number: int) -> Citation:
+    def citation(self, row: int, number: int) -> Citation:
+        """A citation under its number, as a block has it."""
         graph = self.graph
         text = self.texts.artefact(row)
         assert text is not None, graph.artefact_id(row)
