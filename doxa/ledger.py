@@ -54,14 +54,16 @@ def open(
     *,
     create: bool = True,
     clock: Callable[[], datetime] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> Ledger:
     """Opens the ledger in a folder, made where there is none; without a path, one in memory.
 
-    ``clock`` gives aware datetimes, for tests and replays; the default is the system's. Raises
+    ``clock`` gives aware datetimes, for tests and replays; the default is the system's.
+    ``progress(events done, total)`` is called now and then where many have to be read. Raises
     `NotALedger`, `NewerFormat`, `StorageError`, or `DamageError` where the file can't be opened at
     all. A log that is damaged further in opens: its reads raise, and `verify` says where it is.
     """
-    return Ledger(path, create=create, clock=clock)
+    return Ledger(path, create=create, clock=clock, progress=progress)
 
 
 def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -86,6 +88,7 @@ class Ledger(Writing, Querying):
         *,
         create: bool = True,
         clock: Callable[[], datetime] | None = None,
+        progress: Callable[[int, int | None], None] | None = None,
     ) -> None:
         from doxa.engine.sqlite import SQLiteRecorder
         from doxa.engine.store import wall_clock
@@ -97,7 +100,8 @@ class Ledger(Writing, Querying):
         )
         try:
             cache = None if self.path is None else self.path / CACHE
-            self._stream = Stream(self.recorder, None if cache is None else cache / "fold.doxa")
+            checkpoint = None if cache is None else cache / "fold.doxa"
+            self._stream = Stream(self.recorder, checkpoint, progress)
         except BaseException:
             self.recorder.close()
             raise
@@ -436,14 +440,21 @@ class Ledger(Writing, Querying):
 
     # ------------------------------------------------------------ audit
 
-    def verify(self, *, oracle: bool = True) -> Report:
-        """Checks the chain and every commitment, and the belief and registry against the oracle.
+    def verify(
+        self,
+        *,
+        oracle: bool = True,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> Report:
+        """Checks the chain and every commitment, the belief against the log folded anew, the tables
+        for SQL, and the belief and registry against the oracle.
 
-        Reports what it finds; raises nothing for damage.
+        Reports what it finds; raises nothing for damage. ``progress(steps done, total)`` is called
+        after each step.
         """
         from doxa.verification import verify
 
-        return verify(self, oracle=oracle)
+        return verify(self, oracle=oracle, progress=progress)
 
     def stats(self) -> dict[str, Any]:
         """Figures about the ledger: events by kind, workspaces, bytes, versions."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine import times
@@ -71,10 +72,17 @@ class Report:
         return "\n".join(lines)
 
 
-def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
+def verify(
+    ledger: Ledger,
+    *,
+    oracle: bool = True,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Report:
     """Recomputes the chain, folds the log anew and compares what is believed with it and with the
     tables kept for SQL, and belief and registry with the oracle's at a few coordinates spread over
     both times. O(events) for each."""
+    told = (lambda done, total: None) if progress is None else progress
+    told(0, None)
     audit = ledger.recorder.verify()
     report = Report(
         audit.events, audit.erased, audit.position, audit.chain, problems=list(audit.problems)
@@ -86,8 +94,11 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
         )
     if audit.problems:
         return report
+    told(1, None)
     _check_rebuilt(ledger, report)
+    told(2, None)
     report.problems += check_tables(ledger)
+    told(3, None)
     if not oracle:
         return report
     from doxa.oracle import Log, Unreadable
@@ -95,7 +106,7 @@ def verify(ledger: Ledger, *, oracle: bool = True) -> Report:
     try:
         rows = [row[:5] for page in ledger.recorder.read_rows() for row in page]
         log = Log.from_rows(rows)
-        _compare(ledger, log, report)
+        _compare(ledger, log, report, told)
         _rings(ledger, log, report)
     except (
         DamageError,
@@ -129,15 +140,18 @@ def _spread(values: list[int], count: int) -> list[int]:
     return sorted({values[(i + 1) * len(values) // count - 1] for i in range(count)})
 
 
-def _compare(ledger: Ledger, log: Log, report: Report) -> None:
+def _compare(
+    ledger: Ledger, log: Log, report: Report, told: Callable[[int, int | None], None]
+) -> None:
     revisions = _spread([commit.last for commit in log.commits], REVISIONS)
     bounds = [at for at in log.boundaries() if times.FIRST <= at <= times.LAST]
     instants = _spread(sorted(set(bounds)), INSTANTS) or [0]
     names = sorted({claim.workspace for claim in log.claims.values()})
-    for workspace in names:
-        for revision in revisions:
-            for v in instants:
-                _compare_at(ledger, log, report, workspace, v, revision)
+    places = list(product(names, revisions, instants))
+    for done, (workspace, revision, v) in enumerate(places):
+        told(3 + done, 3 + len(places))
+        _compare_at(ledger, log, report, workspace, v, revision)
+    told(3 + len(places), 3 + len(places))
 
 
 def _compare_at(

@@ -83,8 +83,8 @@ class Judge:
         self._places = tuple(
             dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
         )
-        codes = map(self.graph.names.find, self._places)
-        self._workspaces = tuple(code for code in codes if code != NONE)
+        codes = {self.graph.names.find(place): place for place in self._places}
+        self.workspaces = {code: place for code, place in codes.items() if code != NONE}
         self._citations: dict[int, _Problem | None] = {}
         self._standings: dict[int, Standing] = {}
 
@@ -133,7 +133,7 @@ class Judge:
         if not isinstance(id, str):
             return NONE
         graph, k = self.graph, self.view.k
-        for workspace in self._workspaces:
+        for workspace in self.workspaces:
             number = graph.ids.find(workspace, id)
             if number != NONE and number & 7 == CLAIM and graph.c_pos[number >> 3] <= k:
                 return number >> 3 if self._in_sight(number >> 3) else NONE
@@ -142,7 +142,7 @@ class Judge:
     def _in_sight(self, claim: int) -> bool:
         """As the view says; for most claims in no time."""
         view, graph = self.view, self.graph
-        if view.perspective is not None or graph.c_ws[claim] not in self._workspaces:
+        if view.perspective is not None or graph.c_ws[claim] not in self.workspaces:
             return view.in_sight(claim)
         return graph.c_pos[claim] <= view.k
 
@@ -241,10 +241,9 @@ class Judge:
 
     def artefact(self, row: int, text: str | None) -> _Problem | None:
         """Why a registered artefact may not be served, as the text given if one is, if at all."""
-        graph, view = self.graph, self.view
-        id = graph.artefact_id(row)
+        view = self.view
         judged = self.registry.judge(row, view.v, view.k)
-        problems = []
+        id, problems = judged.id, []
         if judged.reason is Reason.NOT_YET_REGISTERED:
             return _Problem(judged.reason, f"{id!r} is not registered at revision {view.k}", id)
         if judged.reason is not None:
@@ -285,9 +284,9 @@ class Judge:
 
     def declared_by(self, rows: Sequence[int]) -> Cited:
         """The facts, supports and sources that registered artefacts declare."""
-        graph = self.graph
         if not rows:
             return _NOTHING
+        graph = self.graph
         return Cited(
             _once([each for row in rows for each in graph.a_facts[row]]),
             _once([each for row in rows for each in graph.a_supports[row]]),
@@ -324,7 +323,7 @@ class _Judged:
         self.supports: list[int] = []
         self.sources: list[int] = []
         self.citations: list[int] = []
-        self.artefacts: list[int] = []
+        self.artefact = NONE  # the registered summary that it is, if it is one
 
     def outcome(self) -> Item | LeftOut:
         given, judge = self.given, self.judge
@@ -343,7 +342,7 @@ class _Judged:
 
     def _look_up(self, places: Sequence[str]) -> None:
         given = self.given
-        self._artefact(places)
+        self._registered(places)
         for id in given.facts:
             self._fact(id, places)
         for id in given.supports:
@@ -362,7 +361,7 @@ class _Judged:
             self.problems.append(_Problem(missing.reason, str(missing), _name(id), standing))
             return NONE
 
-    def _artefact(self, places: Sequence[str]) -> None:
+    def _registered(self, places: Sequence[str]) -> None:
         given, judge = self.given, self.judge
         declares = given.facts or given.supports or given.citations or given.sources
         if given.artefact is None and declares:
@@ -378,7 +377,7 @@ class _Judged:
         problem = judge.artefact(row, given.text)
         if problem is not None:
             self.problems.append(problem)
-        self.artefacts.append(row)
+        self.artefact = row
 
     def _own_text(self) -> None:
         if self.given.text is None:
@@ -433,27 +432,29 @@ class _Judged:
         self.citations.append(row)
 
     def _item(self) -> Item:
-        given, graph = self.given, self.judge.graph
-        own = self.judge.declared_by(self.artefacts)
-        text = given.text
-        workspace = given.workspace or ""
-        for row in self.artefacts:
-            text = self.judge.texts.artefact(row)
-            workspace = graph.names.texts[graph.a_ws[row]]
+        given, judge, row = self.given, self.judge, self.artefact
+        text, workspace = given.text, given.workspace or ""
+        facts, supports, sources = self.facts, self.supports, self.sources
+        citations = self.citations
+        if row != NONE:
+            graph = judge.graph
+            text, workspace = judge.texts.artefact(row), judge.workspaces[graph.a_ws[row]]
+            facts, supports = [*graph.a_facts[row], *facts], [*graph.a_supports[row], *supports]
+            sources = [*graph.a_sources[row], *sources]
+            citations = [*graph.a_citations[row], *citations]
         assert text is not None, given
-        cited = [each for row in self.artefacts for each in graph.a_citations[row]]
-        citations = _once([*cited, *self.citations])
+        cited = _once(citations)
         item = Item(
-            id=given.id,
-            workspace=workspace,
-            score=given.score,
-            text=text,
-            facts=_once([*own.facts, *self.facts]),
-            supports=_once([*own.supports, *self.supports]),
-            sources=_once([*own.sources, *self.sources]),
-            citations=citations,
-            artefacts=tuple(self.artefacts),
-            cited=self.judge.declared_by(citations),
+            given.id,
+            workspace,
+            given.score,
+            text,
+            _once(facts),
+            _once(supports),
+            _once(sources),
+            cited,
+            () if row == NONE else (row,),
+            judge.declared_by(cited),
         )
-        contested = self.judge.contested(item)
+        contested = judge.contested(item)
         return item._replace(contested=contested) if contested else item

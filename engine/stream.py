@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -76,10 +76,17 @@ class Committed:
 class Stream:
     """One open log with its fold. Safe for threads; several processes may share the log."""
 
-    def __init__(self, store: LogStore, checkpoint: Path | None = None) -> None:
-        """``checkpoint`` is the file that the fold is written down in, and begun with."""
+    def __init__(
+        self,
+        store: LogStore,
+        checkpoint: Path | None = None,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> None:
+        """``checkpoint`` is the file that the fold is written down in, and begun with;
+        ``progress(position, head)`` is called after each page that is read at the beginning."""
         self.store = store
         self.upkeep = Upkeep(store, checkpoint)
+        self._progress = progress
         self._mutex = threading.Lock()  # held by whoever changes the fold
         self._queue = CommitQueue(self._commit)
         self._pending: list[Row] = []  # the events of the transaction under way
@@ -137,13 +144,23 @@ class Stream:
         opening = self._state is None
         fold = self.upkeep.opened(self.payload) if self._state is None else self._state[0]
         try:
-            fold.follow(self.store.read_rows(fold.position))
+            fold.follow(
+                self._pages(fold.position) if opening else self.store.read_rows(fold.position)
+            )
             self.upkeep.tend(fold, pausing=opening)
         except BaseException:
             self._state = None
             raise
         self._state = fold, fold.position
         return fold
+
+    def _pages(self, after: int) -> Iterator[Sequence[Row]]:
+        """The stored rows after a position, told of as they are read."""
+        head = self.store.head().position
+        for page in self.store.read_rows(after, head):
+            yield page
+            if self._progress is not None:
+                self._progress(page[-1].position, head)
 
     def close(self) -> None:
         """Writes down what is worth it. The log is closed by whoever opened it."""

@@ -64,7 +64,7 @@ class Upkeep:
             and before.ledger == self.store.ledger_id
             and before.position >= fold.position
         ):
-            fold.tend()
+            fold.seal()
             return
         to = checkpoint.Bound(
             self.store.ledger_id,
@@ -77,4 +77,4 @@ class Upkeep:
             self.problem, self._misfit = None, False
         except OSError as error:  # the ledger is whole without it; stats tells
             self.problem = f"{self.path}: {error.strerror or error}"
-            fold.tend()
+            fold.seal()

@@ -363,3 +363,29 @@ def test_verify_finds_what_is_believed_otherwise_than_the_log_says(
     found = [p for p in ledger.verify(oracle=False).problems if p.code == "checkpoint"]
     assert part in " ".join(p.message for p in found)
     assert all("delete the folder cache/" in p.message for p in found)
+
+
+def test_opening_and_verifying_tell_how_far_they_are(kept: Path) -> None:
+    told: list[tuple[int, int | None]] = []
+    with doxa.open(kept, progress=lambda done, total: told.append((done, total))) as ledger:
+        assert told == []  # nothing has to be read
+        assert ledger.verify(progress=lambda done, total: told.append((done, total))).ok
+        head = ledger.revision
+    assert told[0] == (0, None)
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    shutil.rmtree(kept / "cache")
+    told.clear()
+    doxa.open(kept, progress=lambda done, total: told.append((done, total))).close()
+    assert told == [(head, head)]
+
+
+def test_a_ledger_that_others_write_to_keeps_few_objects(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        for i in range(150):
+            other.append([{"event": "claim", "id": f"c{i}", "subject": f"s{i}", "predicate": "p",
+                           "object": i, "source": f"source {i}"}])  # fmt: skip
+            graph = mine.view(valid_at=DAY).graph
+            assert sum(map(len, graph.ids.live.values())) <= max(upkeep.MANY, i // 2) + 1
+            assert len(graph.names.live) <= 3 * (max(upkeep.MANY, i // 2) + 1)
+        assert len(mine.view(valid_at=DAY).claims()) == 150

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -27,8 +28,8 @@ def verify(
 
     The chain, every commitment, and the belief. Exit 4 if something is wrong.
     """
-    with progress("verify"):
-        report = _verified(path, oracle)
+    with progress("verify") as told:
+        report = _verified(path, oracle, told)
     if as_json:
         document(report.as_dict())
     else:
@@ -44,11 +45,11 @@ def verify(
     return DONE if report.ok else DAMAGE
 
 
-def _verified(path: str, oracle: bool) -> Report:
+def _verified(path: str, oracle: bool, told: Callable[[int, int | None], None]) -> Report:
     """The report, on the log alone where it is too damaged to be folded."""
     try:
         with opt.reading(path) as ledger:
-            return ledger.verify(oracle=oracle)
+            return ledger.verify(oracle=oracle, progress=told)
     except DamageError as error:
         from doxa.engine.log import Problem
         from doxa.engine.store import LogStore

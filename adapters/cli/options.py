@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 import doxa
+from doxa.adapters.cli.output import progress
 from doxa.adapters.exchange.lines import Lines, fields_of
 from doxa.arguments import UNSET, Unset
 from doxa.engine.errors import CallerError, DoxaError
@@ -121,14 +122,18 @@ Count = Annotated[
 @contextmanager
 def reading(path: str) -> Iterator[Ledger]:
     """A ledger that must be there: to read it, or to write to what is in it."""
-    with doxa.open(path, create=False) as ledger:
+    with progress("open") as told:
+        opened = doxa.open(path, create=False, progress=told)
+    with opened as ledger:
         yield ledger
 
 
 @contextmanager
 def writing(path: str) -> Iterator[Ledger]:
     """A ledger, made where there is none."""
-    with doxa.open(path) as ledger:
+    with progress("open") as told:
+        opened = doxa.open(path, progress=told)
+    with opened as ledger:
         yield ledger
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any, Final
 
 __all__ = ["document", "escaped", "note", "progress", "record", "say", "show", "table"]
@@ -124,9 +124,22 @@ def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     if not _terminal(sys.stderr):
         yield lambda done, total: None
         return
+    with ExitStack() as stack:
+        drawn: list[Callable[[int, int | None], None]] = []
+
+        def told(done: int, total: int | None) -> None:
+            if not drawn:
+                drawn.append(_bar(stack, title))
+            drawn[0](done, total)
+
+        yield told
+
+
+def _bar(stack: ExitStack, title: str) -> Callable[[int, int | None], None]:
+    """A bar, drawn from now on: what is done at once has none."""
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    bar = stack.enter_context(Progress(console=Console(stderr=True), transient=True))
+    task = bar.add_task(title, total=None)
+    return lambda done, total: bar.update(task, completed=done, total=total)
