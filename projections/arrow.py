@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from doxa.engine.belief import HOLDS, STANDINGS
+from doxa.engine.errors import CallerError
 from doxa.engine.times import NEG, POS
 from doxa.engine.view import TruthView
 from doxa.projections.columns import Ints, changing, columns_of, picked
@@ -31,6 +33,7 @@ SCHEMA = pa.schema(
         ("recorded_at", pa.int64()),
     ]
 )
+_FEW = 10_000  # claims of a selection that are looked at one by one
 _MANY = 150_000  # rows from which columns are made side by side
 
 _CODES = pa.array([str(standing) for standing in STANDINGS], pa.string())  # by code
@@ -51,14 +54,48 @@ def to_arrow(
     What is held is found with masks over the columns; a selection by standing or kind one by one.
     """
     wanted = SCHEMA.names if columns is None else list(columns)
-    if standing is None and kind is None and subject is None:
-        rows, codes = _held(view, predicate)
+    if unknown := [name for name in wanted if name not in SCHEMA.names]:
+        raise CallerError(
+            f"{unknown[0]!r:.80} is no column of claims; they are {', '.join(SCHEMA.names)}"
+        )
+    if standing is None and kind is None:
+        rows, codes = _selected(view, subject, predicate)
         standings = _CODES.take(pa.array(codes))
     else:
         items = view.claims(subject=subject, predicate=predicate, standing=standing, kind=kind)
         rows = np.array([item.row for item in items], dtype=np.int32)
         standings = pa.array([str(item.standing) for item in items], pa.string())
     return _table(view, rows, standings, wanted)
+
+
+def _selected(view: TruthView, subject: str | None, predicate: str | None) -> tuple[Ints, Ints]:
+    """What is held of a selection: looked for among its own claims where they are few."""
+    if subject is not None:
+        return _among(view, np.fromiter(view.rows(subject, predicate), np.int64))
+    if predicate is None:
+        return _held(view, None)
+    graph, arrays = view.graph, columns_of(view.belief)
+    column = arrays.ints(graph.c_predicate, graph.claims_upto(view.k))
+    rows = np.flatnonzero(column == graph.names.find(predicate))
+    return _among(view, rows) if len(rows) < _FEW else _held(view, predicate)
+
+
+def _among(view: TruthView, rows: Ints) -> tuple[Ints, Ints]:
+    """Those of the given claims that are in sight and held, and their codes."""
+    graph, beliefs, v, k = view.graph, view.belief.beliefs, view.v, view.k
+    arrays, claims = columns_of(view.belief), graph.claims_upto(view.k)
+    rows = rows[rows < claims]
+    kept = (arrays.ints(graph.c_from, claims)[rows] <= v) & (
+        arrays.ints(graph.c_to, claims)[rows] > v
+    )
+    kept &= np.isin(arrays.ints(graph.c_ws, claims)[rows], list(view.workspaces))
+    if view.perspective is not None:
+        perspectives = arrays.ints(graph.c_perspective, claims)[rows]
+        kept &= perspectives == graph.names.find(view.perspective)
+    rows = rows[kept]
+    codes = np.array([beliefs.at(row, v, k) for row in rows.tolist()], np.uint8)
+    held = (codes & HOLDS) != 0
+    return rows[held], codes[held]
 
 
 def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
@@ -96,6 +133,11 @@ def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
     told = np.full(claims, HOLDS, np.uint8)
     told[owners] = codes
     return rows, told[rows]
+
+
+@lru_cache
+def _schema(wanted: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([SCHEMA.field(name) for name in wanted])
 
 
 def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -> pa.Table:
@@ -144,7 +186,7 @@ def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -
         "valid_to": instants(graph.c_to, POS),
         "recorded_at": recorded,
     }
-    schema = pa.schema([SCHEMA.field(name) for name in wanted])
+    schema = _schema(tuple(wanted))
     if len(rows) < _MANY:
         made = [makers[name]() for name in wanted]
     else:
