@@ -39,7 +39,8 @@ class TruthView(engine_view.TruthView):
         return why(self, id, workspace=workspace)
 
     def to_arrow(self, **selection: Any) -> pyarrow.Table:
-        """The claims as an Arrow table, one row a claim; `claims` takes the same selection.
+        """The claims as an Arrow table, one row a claim; `claims` takes the same selection. With
+        ``columns``, a list of names, only those are made.
 
         Columns: id, workspace, subject, predicate, object (JSON text), kind, perspective, standing
         (text), valid_from, valid_to, recorded_at (int64 microseconds since 1970, null where open).
