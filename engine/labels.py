@@ -6,7 +6,7 @@ A label is made of doxa's own words and dates alone: nothing that anybody record
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from itertools import islice
 from typing import Final
@@ -40,8 +40,28 @@ class Labels:
 
     def of_item(self, item: Item, side: str = "") -> str:
         """The label of a candidate; ``side`` says which part of a conflict it is."""
-        standing, applicability = self._standing(item, side), self._applicability(item)
-        return f"{standing}, {applicability}, observed {_date(self._observed(item))}"
+        if item.supports or item.sources or item.citations or item.artefacts:
+            applicability, observed = self._applicability(item), self._observed(item)
+        else:
+            applicability, observed = self._of_facts(item.facts)
+        return f"{self._standing(item, side)}, {applicability}, observed {_date(observed)}"
+
+    def _of_facts(self, claims: Sequence[int]) -> tuple[str, Instant]:
+        """Applicability and observation of what rests on held claims alone, as most does."""
+        v, k, held_where = self.view.v, self.view.k, self.belief.held_where
+        low, high, observed = NEG, POS, POS
+        for claim in claims:
+            held = held_where(claim, k)
+            start, end = held if len(held) == 2 else _around(held, v)
+            assert start <= v < end, (claim, held)
+            at = self._claim_observed(claim)
+            if start > low:
+                low = start
+            if end < high:
+                high = end
+            if at < observed:
+                observed = at
+        return in_words(low, high), observed
 
     def of_claim(self, claim: int, side: str) -> str:
         """The label of a contested claim that is printed in its own words."""
@@ -59,10 +79,10 @@ class Labels:
 
     def _standing(self, item: Item, side: str) -> str:
         claims = self._claims(item)
-        standings = [self.judge.standing(claim) for claim in claims]
+        standings = list(map(self.judge.standing, claims))
         if item.artefacts and any(map(self._selects_contested, item.artefacts)):
             standings.append(_CONTESTED)
-        weakest = max(standings, key=_WEAKNESS.index, default=_REPORTED)
+        weakest = standings[0] if len(standings) == 1 else _weakest(standings)
         if weakest is _CONTESTED:
             return f"{weakest}{side}"
         if _CONTESTED in standings:
@@ -70,7 +90,7 @@ class Labels:
         for claim in claims:
             if self._sole_support(claim) == NONE and self._rests_on_contested(claim):
                 return f"{weakest} (rests on contested)"
-        return weakest.value
+        return f"{weakest}"
 
     def _claims(self, item: Item) -> Collection[int]:
         """The claims whose standings a candidate's is made of."""
@@ -194,6 +214,10 @@ class Labels:
         """When the newest evidence from a source was observed, if there is any."""
         known = (s for s in self.graph.supports_from(source) if self.graph.s_pos[s] <= self.view.k)
         return [self._support_observed(support) for support in islice(known, 1)]
+
+
+def _weakest(standings: Iterable[Standing]) -> Standing:
+    return max(standings, key=_WEAKNESS.index, default=_REPORTED)
 
 
 def _around(these: Intervals, v: Instant) -> tuple[Instant, Instant]:
