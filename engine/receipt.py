@@ -90,12 +90,19 @@ class Replay:
 
 
 _ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False,
+    allow_nan=False,
+    sort_keys=True,
+    separators=(",", ":"),
+    check_circular=False,
+)
+_CAREFUL: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 )
 
 
 def canonical(value: object) -> bytes:
-    """A JSON value as bytes, the same for equal values."""
+    """A JSON value, known to be one, as bytes, the same for equal values."""
     return _ENCODER.encode(value).encode()
 
 
@@ -136,18 +143,19 @@ def make(
     text: str,
 ) -> Receipt:
     """The receipt of an assembly that was just made."""
+    seen = view_json(view)
     return Receipt(
         version=VERSION,
         renderer=renderer,
         counter=counter,
-        view=view_json(view),
+        view=seen,
         request=request,
         decisions=decisions,
         digests={
             "text": digest(text),
             "request": digest(request),
             "decisions": digest(decisions),
-            "view": digest(view_json(view)),
+            "view": digest(seen),
         },
     )
 
@@ -202,7 +210,7 @@ def as_receipt(given: object) -> Receipt:
             "upgrade doxa"
         )
     try:
-        plain = json.loads(canonical(dict(fields)))
+        plain = json.loads(_CAREFUL.encode(dict(fields)).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise CallerError(f"the receipt is not plain JSON: {error}") from None
     _keys("receipt", plain, _RECEIPT)
