@@ -343,6 +343,7 @@ class Ledger(Writing, Querying):
         block = assemble(
             self._registry_of(view),
             view,
+            self._stream.rows,
             query,
             candidates=candidates,
             budget=budget,
@@ -413,7 +414,7 @@ class Ledger(Writing, Querying):
 
         given = as_receipt(receipt)
         fold, _ = self._stream.capture()
-        return replay(fold.registry, given, self._view_of(given), count=count)
+        return replay(fold.registry, given, self._view_of(given), self._stream.rows, count=count)
 
     def _view_of(self, receipt: Receipt) -> TruthView:
         at = receipt.view

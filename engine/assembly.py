@@ -30,7 +30,7 @@ from doxa.engine.rendering import (
     quoted,
     source_names,
 )
-from doxa.engine.texts import Texts, side_text
+from doxa.engine.texts import Rows, Texts, side_text
 from doxa.engine.view import TruthView
 
 __all__ = [
@@ -54,6 +54,7 @@ _NAMED: Final = 20  # sides of a conflict that each candidate on it is told
 def assemble(
     registry: Registry,
     view: TruthView,
+    rows: Rows,
     query: str,
     *,
     candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
@@ -63,9 +64,10 @@ def assemble(
 ) -> Block:
     """Prints what may be believed of the candidates (or of the registered summaries) at a view.
 
-    ``budget`` is in characters, or in what ``count`` counts in a text, 0 or more; ``top_k`` units
-    at most are printed, 1 or more. Raises `CallerError` for a request that can't be carried out as
-    it was put, or a counter that fails; a candidate that can't be read is only left out.
+    ``rows`` reads stored events of the log. ``budget`` is in characters, or in what ``count``
+    counts in a text, 0 or more; ``top_k`` units at most are printed, 1 or more. Raises
+    `CallerError` for a request that can't be carried out as it was put, or a counter that fails; a
+    candidate that can't be read is only left out.
     """
     _check_query(query)
     _check_number("budget", budget, 0)
@@ -75,7 +77,8 @@ def assemble(
         raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
     with uncollected():
         read = None if candidates is None else read_all(candidates)
-        return _Assembly(registry, view, Texts(registry), budget, count).block(query, read, top_k)
+        made = _Assembly(registry, view, Texts(view.graph, rows), budget, count)
+        return made.block(query, read, top_k)
 
 
 def _check_query(query: object) -> None:
@@ -101,7 +104,7 @@ class _Assembly:
         budget: int,
         count: Counter | None,
     ) -> None:
-        self.registry, self.view, self.graph = registry, view, view.graph
+        self.view, self.graph = view, view.graph
         self.budget, self.count, self.texts = budget, count, texts
         self.judge = Judge(registry, view, texts)
         self.labels = Labels(self.judge)
@@ -115,11 +118,8 @@ class _Assembly:
         self, query: str, candidates: list[Candidate | Unread] | None, top_k: int | None
     ) -> Block:
         """Judges, ranks and prints."""
-        if candidates is None:
-            rows = self.registry.in_sight(self.view)
-            judged = [self.judge.summary(row) for row in rows if self.graph.a_summary[row]]
-        else:
-            judged = [self.judge.candidate(one) for one in candidates]
+        given = self.judge.summaries() if candidates is None else candidates
+        judged = list(self.judge.all(given))
         self.left_out += (one for one in judged if isinstance(one, LeftOut))
         ranked = units(self.judge, (one for one in judged if isinstance(one, Item)))
         taken = len(ranked) if top_k is None else top_k
@@ -272,7 +272,12 @@ _MADE = ("text", "request", "decisions")  # what a replay makes anew
 
 
 def replay(
-    registry: Registry, receipt: Receipt, view: TruthView, *, count: Counter | None = None
+    registry: Registry,
+    receipt: Receipt,
+    view: TruthView,
+    rows: Rows,
+    *,
+    count: Counter | None = None,
 ) -> Replay:
     """Makes a receipt's request again at its own view, and says what differs, if anything does.
 
@@ -280,7 +285,7 @@ def replay(
     """
     receipts.check_counter(receipt, counter_name(count))
     receipts.same_log(receipt, view)
-    texts = Texts(registry)
+    texts = Texts(view.graph, rows)
     request = receipt.request
     made = _Assembly(registry, view, texts, request["budget"], count)
     block = made.block(request["query"], receipt.candidates, request["top_k"])

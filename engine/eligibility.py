@@ -7,7 +7,8 @@ the order of `Reason` counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import Final, NamedTuple
 
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.candidates import Candidate, LeftOut, Unread
@@ -57,6 +58,7 @@ class Item(NamedTuple):
 _HELD = (Standing.REPORTED, Standing.CORROBORATED, Standing.CONTESTED)  # in no time, unlike a set
 assert {*_HELD} == HELD
 _CONTESTED = Standing.CONTESTED
+PAGE: Final = 1_000  # candidates whose registered texts are read at once
 
 
 class _Problem(NamedTuple):
@@ -88,19 +90,30 @@ class Judge:
         self._citations: dict[int, _Problem | None] = {}
         self._standings: dict[int, Standing] = {}
 
-    def summary(self, row: int) -> Item | LeftOut:
-        """A registered summary as a candidate of its own."""
+    def summaries(self) -> Iterator[Candidate]:
+        """The registered summaries in sight, as candidates of their own."""
         graph = self.graph
-        id = graph.artefact_id(row)
-        candidate = Candidate(id, artefact=Ref(graph.names.texts[graph.a_ws[row]], id))
-        return self.candidate(candidate)
+        for row in self.registry.in_sight(self.view):
+            if graph.a_summary[row]:
+                id = graph.artefact_id(row)
+                yield Candidate(id, artefact=Ref(self.workspaces[graph.a_ws[row]], id))
 
-    def candidate(self, given: Candidate | Unread) -> Item | LeftOut:
-        """The candidate with what it rests on, or the first reason why it may not be served."""
+    def all(self, given: Iterable[Candidate | Unread]) -> Iterator[Item | LeftOut]:
+        """Each candidate with what it rests on, or the first reason why it may not be served.
+
+        The registered texts that they need are read a page of candidates at a time.
+        """
+        left = iter(given)
+        while page := [self._begun(one) for one in islice(left, PAGE)]:
+            begun = [one for one in page if isinstance(one, _Judged)]
+            self.texts.expect(chain.from_iterable(one.registered() for one in begun))
+            yield from (one.outcome() if isinstance(one, _Judged) else one for one in page)
+
+    def _begun(self, given: Candidate | Unread) -> Item | LeftOut | _Judged:
         if isinstance(given, Unread):
             reason = Reason.INVALID_ANNOTATION if given.declares else Reason.MISSING_ANNOTATION
             return LeftOut(given.id, reason, given.detail)
-        return self._plain(given) or _Judged(self, given).outcome()
+        return self._plain(given) or _Judged(self, given)
 
     def _plain(self, given: Candidate) -> Item | None:
         """The item of a text that rests on claims alone, each of them held, as most do. ``None``
@@ -324,15 +337,24 @@ class _Judged:
         self.sources: list[int] = []
         self.citations: list[int] = []
         self.artefact = NONE  # the registered summary that it is, if it is one
-
-    def outcome(self) -> Item | LeftOut:
-        given, judge = self.given, self.judge
-        places = judge.places(given.workspace)
-        if places is None:
+        self.unknown: list[_Problem] = []  # citations that are, a problem after all others
+        self.places = judge.places(given.workspace)
+        if self.places is None:
             detail = f"workspace {given.workspace!r} is out of the view's sight"
             self.problems.append(_Problem(Reason.WRONG_WORKSPACE, detail))
         else:
-            self._look_up(places)
+            self._find_registered(self.places)
+
+    def registered(self) -> list[int]:
+        """The artefacts that it names, as far as the view may know them."""
+        pos, k = self.judge.graph.a_pos, self.judge.view.k
+        rows = (self.artefact, *self.citations)
+        return [row for row in rows if row != NONE and pos[row] <= k]
+
+    def outcome(self) -> Item | LeftOut:
+        given = self.given
+        if self.places is not None:
+            self._look_up(self.places)
         problem = _first(self.problems)
         if problem is not None:
             return LeftOut(
@@ -341,16 +363,22 @@ class _Judged:
         return self._item()
 
     def _look_up(self, places: Sequence[str]) -> None:
-        given = self.given
-        self._registered(places)
+        given, judge = self.given, self.judge
+        if self.artefact != NONE:
+            self._note(judge.artefact(self.artefact, given.text))
         for id in given.facts:
             self._fact(id, places)
         for id in given.supports:
             self._support(id, places)
         for name in given.sources:
             self._source(name, places)
-        for id in given.citations:
-            self._citation(id, places)
+        for row in self.citations:
+            self._note(judge.citation(row))
+        self.problems += self.unknown
+
+    def _note(self, problem: _Problem | None) -> None:
+        if problem is not None:
+            self.problems.append(problem)
 
     def _found(self, id: Id, kind: int, places: Sequence[str], upto: int) -> int:
         try:
@@ -361,27 +389,24 @@ class _Judged:
             self.problems.append(_Problem(missing.reason, str(missing), _name(id), standing))
             return NONE
 
-    def _registered(self, places: Sequence[str]) -> None:
-        given, judge = self.given, self.judge
-        declares = given.facts or given.supports or given.citations or given.sources
-        if given.artefact is None and declares:
-            self._own_text()
-            return
-        id = given.id if given.artefact is None else given.artefact
-        row = self._found(id, ARTEFACT, places, judge.view.horizon)
-        if row == NONE:
-            if given.artefact is None and self.problems[-1].reason is Reason.UNKNOWN_ARTIFACT:
+    def _find_registered(self, places: Sequence[str]) -> None:
+        given, horizon = self.given, self.judge.view.horizon
+        if given.artefact is not None:
+            self.artefact = self._found(given.artefact, ARTEFACT, places, horizon)
+        elif given.facts or given.supports or given.citations or given.sources:
+            if given.text is None:
+                self.problems.append(_Problem(Reason.INVALID_ANNOTATION, "text is missing"))
+        else:
+            self.artefact = self._found(given.id, ARTEFACT, places, horizon)
+            if self.problems and self.problems[-1].reason is Reason.UNKNOWN_ARTIFACT:
                 detail = "declares no facts, supports, citations or sources that it rests on"
                 self.problems[-1] = _Problem(Reason.MISSING_ANNOTATION, detail)
-            return
-        problem = judge.artefact(row, given.text)
-        if problem is not None:
-            self.problems.append(problem)
-        self.artefact = row
-
-    def _own_text(self) -> None:
-        if self.given.text is None:
-            self.problems.append(_Problem(Reason.INVALID_ANNOTATION, "text is missing"))
+        before, self.problems = self.problems, []
+        for id in given.citations:
+            row = self._found(id, ARTEFACT, places, horizon)
+            if row != NONE:
+                self.citations.append(row)
+        self.problems, self.unknown = before, self.problems
 
     def _fact(self, id: Id, places: Sequence[str]) -> None:
         judge = self.judge
@@ -421,15 +446,6 @@ class _Judged:
             detail = f"the source {name!r} is withdrawn"
             self.problems.append(_Problem(Reason.MISSING_SUPPORT, detail, name))
         self.sources += rows
-
-    def _citation(self, id: Id, places: Sequence[str]) -> None:
-        row = self._found(id, ARTEFACT, places, self.judge.view.horizon)
-        if row == NONE:
-            return
-        problem = self.judge.citation(row)
-        if problem is not None:
-            self.problems.append(problem)
-        self.citations.append(row)
 
     def _item(self) -> Item:
         given, judge, row = self.given, self.judge, self.artefact

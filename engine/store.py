@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -22,10 +22,14 @@ from doxa.engine.writer import Writer
 __all__ = ["LogStore", "wall_clock"]
 
 PAGE: Final = 10_000  # rows a read
+AT_ONCE: Final = 500  # positions that one statement names
 FORK_PATIENCE: Final = 5.0  # seconds that a fork waits for what other threads do here
 POLL: Final = 0.02  # seconds between looks for what other processes appended
 
 _ROW: Final = "SELECT position, recorded_at, type, head, data, chain FROM log WHERE position = ?"
+_SOME: Final = (
+    "SELECT position, recorded_at, type, head, data, chain FROM log WHERE position IN ({})"
+)
 _LINK: Final = "SELECT recorded_at, chain FROM log WHERE position = ?"
 _ENDS: Final = "SELECT position, recorded_at, chain, (SELECT max(position) FROM log) FROM head"
 _STORED: Final = (
@@ -203,6 +207,13 @@ class LogStore:
         """The event at a position, if there is one. O(log n)."""
         rows = self._readers.select(_ROW, (position,))
         return as_row(rows[0]) if rows else None
+
+    def rows(self, positions: Sequence[int]) -> Iterator[Row]:
+        """The events at those of the positions that there are. O(positions · log n)."""
+        for first in range(0, len(positions), AT_ONCE):
+            some = positions[first : first + AT_ONCE]
+            sql = _SOME.format(",".join("?" * len(some)))
+            yield from map(as_row, self._readers.select(sql, some))
 
     def link_at(self, position: int) -> tuple[int, bytes] | None:
         """When the event at a position was recorded, and its link in the chain. O(log n)."""

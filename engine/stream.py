@@ -113,8 +113,20 @@ class Stream:
         """The event at a log position. Raises `UnknownTarget` where there is none."""
         row = self._coming(position) or self.store.row(position)
         if row is None:
-            raise UnknownTarget(f"the log has no position {position}")
+            raise _unknown(position)
         return _event(row)
+
+    def rows(self, positions: Sequence[int]) -> dict[int, Row]:
+        """The stored events at log positions, read at once. Raises `UnknownTarget` where there is
+        none."""
+        found = {row.position: row for row in self.store.rows(positions)}
+        for position in positions:
+            if position not in found:
+                row = self._coming(position)
+                if row is None:
+                    raise _unknown(position)
+                found[position] = row
+        return found
 
     def _coming(self, position: int) -> Row | None:
         """The event at a position that the transaction under way has given out."""
@@ -336,6 +348,10 @@ class Stream:
 def _last(head: Head) -> int:
     """When the last commit was recorded; before all times where there is none."""
     return head.recorded_at if head.position else times.FIRST - 1
+
+
+def _unknown(position: int) -> UnknownTarget:
+    return UnknownTarget(f"the log has no position {position}")
 
 
 def _event(row: Row) -> ev.Event:

@@ -3,34 +3,58 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Sequence
 
+from doxa.engine import codec
 from doxa.engine import events as ev
 from doxa.engine.graph import CLAIM, Graph
-from doxa.engine.registry import Registry
+from doxa.engine.log import Row
 
-__all__ = ["Texts", "side_text"]
+__all__ = ["Rows", "Texts", "side_text"]
+
+Rows = Callable[[Sequence[int]], dict[int, Row]]
 
 
 class Texts:
-    """The content of recorded events, each read once, and the ids of those that were erased."""
+    """The content of recorded events, each read once, and the ids of those that were erased.
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    ``rows`` reads the stored events at some positions of the log that the graph is of.
+    """
+
+    def __init__(self, graph: Graph, rows: Rows) -> None:
+        self.graph, self._rows = graph, rows
+        self._expected: list[int] = []
+        self._stored: dict[int, Row] = {}
         self._read: dict[int, ev.Event | None] = {}
         self.erased: set[str] = set()
+
+    def expect(self, artefacts: Iterable[int]) -> None:
+        """Says which artefacts will be asked for next: they are read together, with the first of
+        them that is."""
+        self._expected = [self.graph.a_pos[row] for row in artefacts]
 
     def event(self, position: int) -> ev.Event | None:
         """The event at a position, ``None`` where its content was erased."""
         if position not in self._read:
-            event = self._registry.payload(position)
+            row = self._row(position)
+            event = codec.decode(row.type, row.head, row.data)
             self._read[position] = None if event.erased else event
             if event.erased:
                 self.erased.add(event.id)
         return self._read[position]
 
+    def _row(self, position: int) -> Row:
+        row = self._stored.pop(position, None)
+        if row is None:
+            together = {position, *self._expected}
+            self._stored = self._rows([*together.difference(self._read)])
+            self._expected = []
+            row = self._stored.pop(position)
+        return row
+
     def artefact(self, row: int) -> str | None:
         """The registered text of an artefact, ``None`` where it was erased."""
-        event = self.event(self._registry.graph.a_pos[row])
+        event = self.event(self.graph.a_pos[row])
         assert event is None or isinstance(event, ev.Artefact), event
         return None if event is None else event.text
 

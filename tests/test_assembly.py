@@ -13,7 +13,9 @@ import pytest
 
 import doxa
 from doxa import CallerError, Candidate, Ledger, Reason
+from doxa.engine import eligibility, store
 from doxa.engine.assembly import Block
+from doxa.engine.readers import Readers
 
 WHEN = "2024-06-01"
 
@@ -525,6 +527,34 @@ def test_summaries_of_one_id_in_two_workspaces_are_two(ledger: Ledger) -> None:
     block = ledger.assemble("q", view=ledger.view(valid_at=WHEN, workspace="w"), budget=1000)
     assert block.ids == ("n1", "n1")
     assert block.text.index("In ''") < block.text.index("In 'w'")
+
+
+@pytest.mark.parametrize(
+    ("page", "at_once", "reads"), [(1_000, 500, 1), (1_000, 2, 3), (2, 500, 3)]
+)
+def test_registered_texts_are_read_together(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, page: int, at_once: int, reads: int
+) -> None:
+    put(ledger)
+    cited = [ledger.cite(f"Line {n}.", claim="c1", id=f"q{n}") for n in range(3)]
+    for n in range(3):
+        ledger.summarize(f"Summary {n}.", facts=["c1"], id=f"n{n}")
+    given = [text(f"n{n}", text=f"Summary {n}.") for n in range(3)]
+    given += [text(f"t{n}", "c1", citations=[cited[n]]) for n in range(3)]
+    asked: list[str] = []
+    select = Readers.select
+
+    def noted(self: Readers, sql: str, parameters: Any = ()) -> list[Any]:
+        asked.extend([sql] if "data" in sql else [])
+        return select(self, sql, parameters)
+
+    monkeypatch.setattr(Readers, "select", noted)
+    monkeypatch.setattr(eligibility, "PAGE", page)
+    monkeypatch.setattr(store, "AT_ONCE", at_once)
+    block = assemble(ledger, *given)
+    assert block.ids == ("n0", "n1", "n2", "t0", "t1", "t2")
+    assert [one.text for one in block.citations] == ["Line 0.", "Line 1.", "Line 2."]
+    assert len(asked) == reads
 
 
 # ------------------------------------------------------------ ranking and the budget
