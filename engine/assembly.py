@@ -216,24 +216,27 @@ class _Assembly:
             return False
         drafts: list[Draft] = []
         for item in unit.items:
-            side = "" if size == 1 else f" ({len(drafts) + 1} of {size})"
-            drafts.append(Draft(self.labels.of_item(item, side), quoted(item.text), item.citations))
-        for number_of_side in unit.sides:
-            side = "" if size == 1 else f" ({len(drafts) + 1} of {size})"
-            drafts.append(self._side(number_of_side, side))
+            label = self.labels.of_item(item, _side(len(drafts), size))
+            drafts.append(Draft(item.id, "candidate", label, quoted(item.text), item.citations))
+        for side in unit.sides:
+            drafts.append(self._of_side(side, _side(len(drafts), size)))
         if not self.sheet.put(drafts):
             return False
         numbers = self.sheet.numbers
-        named = [(item.id, "candidate") for item in unit.items]
-        named += [(self.graph.id_of(side), KINDS[side & 7]) for side in unit.sides]
-        for (id, kind), draft in zip(named, drafts, strict=True):
-            cited = tuple(numbers[row] for row in draft.citations)
-            self.printed.append(Printed(id, kind, number, draft.label, cited))
+        for id, kind, label, _, citations in drafts:
+            cited = tuple([numbers[row] for row in citations]) if citations else ()
+            self.printed.append(Printed(id, kind, number, label, cited))
         return True
 
-    def _side(self, number: int, side: str) -> Draft:
+    def _of_side(self, number: int, side: str) -> Draft:
         label = self.labels.of_claim if number & 7 == CLAIM else self.labels.of_refutation
-        return Draft(label(number >> 3, side), quoted(side_text(self.graph, self.texts, number)))
+        text = quoted(side_text(self.graph, self.texts, number))
+        return Draft(self.graph.id_of(number), KINDS[number & 7], label(number >> 3, side), text)
+
+
+def _side(place: int, size: int) -> str:
+    """Which part of a conflict is printed, for its label."""
+    return "" if size == 1 else f" ({place + 1} of {size})"
 
 
 class _Cited:

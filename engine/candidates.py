@@ -176,9 +176,10 @@ def _read(id: str, values: Mapping[Any, Any]) -> Candidate:
     text, artefact, workspace = get("text"), get("artefact"), get("workspace")
     if text is not None:
         text = _text("text", text)
-    facts, supports = _ids("facts", get("facts", ())), _ids("supports", get("supports", ()))
-    citations = _ids("citations", get("citations", ()))
-    sources = [_text("sources", one) for one in _list("sources", get("sources", ()))]
+    facts = _ids("facts", values["facts"]) if "facts" in values else ()
+    supports = _ids("supports", values["supports"]) if "supports" in values else ()
+    citations = _ids("citations", values["citations"]) if "citations" in values else ()
+    sources = _texts("sources", values["sources"]) if "sources" in values else ()
     if workspace is not None and not isinstance(workspace, str):
         raise _Bad(f"workspace is {_shown(workspace)}; give its name")
     score = _score(get("score", 0.0))
@@ -186,9 +187,7 @@ def _read(id: str, values: Mapping[Any, Any]) -> Candidate:
         artefact = _id("artefact", artefact)
     if workspace is not None:
         workspace = _sound("workspace", workspace)
-    return Candidate(
-        id, text, facts, supports, citations, _distinct(sources), score, artefact, workspace
-    )
+    return Candidate(id, text, facts, supports, citations, sources, score, artefact, workspace)
 
 
 def _sound(name: str, value: str) -> str:
@@ -221,9 +220,11 @@ def _list(name: str, value: object) -> Sequence[Any]:
     return sorted(listed, key=repr) if isinstance(value, set | frozenset) else listed
 
 
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    return _distinct([_text(name, item) for item in _list(name, value)])
+
+
 def _ids(name: str, value: object) -> tuple[str | Ref, ...]:
-    if type(value) is tuple and not value:
-        return value
     return _distinct([_id(name, item) for item in _list(name, value)])
 
 

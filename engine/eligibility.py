@@ -148,8 +148,10 @@ class Judge:
         graph, k = self.graph, self.view.k
         for workspace in self.workspaces:
             number = graph.ids.find(workspace, id)
-            if number != NONE and number & 7 == CLAIM and graph.c_pos[number >> 3] <= k:
-                return number >> 3 if self._in_sight(number >> 3) else NONE
+            if number != NONE and number & 7 == CLAIM:
+                row = number >> 3
+                if graph.c_pos[row] <= k:
+                    return row if self.view.perspective is None or self._in_sight(row) else NONE
         return NONE
 
     def _in_sight(self, claim: int) -> bool:

@@ -91,8 +91,11 @@ def counter_name(count: Counter | None) -> str:
 
 
 class Draft(NamedTuple):
-    """A block that may be printed: its label, its text as quoted, and the rows it cites."""
+    """A block that may be printed: what it is of, its label, its text as quoted, and the rows that
+    it cites."""
 
+    id: str
+    kind: str
     label: str
     text: str
     citations: tuple[int, ...] = ()
