@@ -130,7 +130,7 @@ class Judge:
             return None
         facts, contested = [], False
         for id in given.facts:
-            row = self._claim(id)
+            row = self.claim(id)
             if row == NONE:
                 return None
             standing = self.standing(row)
@@ -141,7 +141,7 @@ class Judge:
         item = Item(given.id, "", given.score, given.text, _once(facts))
         return item._replace(contested=self.contested(item)) if contested else item
 
-    def _claim(self, id: Id) -> int:
+    def claim(self, id: Id) -> int:
         """The row of the claim in sight that a plain id means, or NONE."""
         if not isinstance(id, str):
             return NONE
@@ -412,11 +412,15 @@ class _Judged:
 
     def _fact(self, id: Id, places: Sequence[str]) -> None:
         judge = self.judge
-        row = self._found(id, CLAIM, places, judge.view.k)
-        if row == NONE:
-            return
-        in_sight = judge.view.in_sight(row)
-        standing = judge.standing(row) if in_sight else Standing.NOT_YET_KNOWN
+        row = judge.claim(id) if self.given.workspace is None else NONE
+        if row != NONE:
+            standing = judge.standing(row)
+        else:
+            row = self._found(id, CLAIM, places, judge.view.k)
+            if row == NONE:
+                return
+            in_sight = judge.view.in_sight(row)
+            standing = judge.standing(row) if in_sight else Standing.NOT_YET_KNOWN
         if standing not in _HELD:
             detail = f"{_name(id)!r} is {standing}"
             self.problems.append(_Problem(Reason.MISSING_FACT, detail, _name(id), standing))
