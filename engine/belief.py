@@ -178,8 +178,11 @@ class Belief:
 
     def held_where(self, claim: int, k: int) -> Intervals:
         """Where a claim is held, as known at ``k``."""
-        if not self.beliefs.has(claim):
+        leaf = self.beliefs.leaf(claim)
+        if leaf == NONE:
             return self.own(claim) if self.graph.c_plain[claim] else EMPTY
+        if leaf >= 0 and self.beliefs.known[leaf] <= k:  # one way throughout
+            return self.own(claim) if self.beliefs.code[leaf] & HOLDS else EMPTY
         return intersect(self.own(claim), self.beliefs.where(claim, HOLDS, k))
 
     def own(self, claim: int) -> Intervals:

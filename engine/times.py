@@ -155,8 +155,8 @@ def shown(micros: Instant) -> str:
     """For people: ISO text, a bare date at midnight, ``open`` at an open end."""
     if micros in (NEG, POS):
         return "open"
-    text = iso(micros)
-    return text.removesuffix("T00:00:00Z")
+    days, rest = divmod(micros, DAY)
+    return iso(micros) if rest else date.fromordinal(719_163 + days).isoformat()
 
 
 def span(low: Instant, high: Instant) -> str:
