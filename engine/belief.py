@@ -150,14 +150,14 @@ class Belief:
     def extent(self, number: int, k: int) -> Intervals:
         """Where an event counts, as known at ``k``: its portion less what took it back. For claims
         see `record`: theirs is their interval less ``withdrawn`` and ``superseded``."""
-        base = self.graph.base(number)
+        base = self.graph.base_at(number, k)
         if not self.extents.has(number):
             return base
         return intersect(base, self.extents.where(number, COUNTS, k))
 
     def counts(self, number: int, v: Instant, k: int) -> bool:
         """Whether an event's extent covers ``v``, as known at ``k``. O(log n)."""
-        base = self.graph.base(number)
+        base = self.graph.base_at(number, k)
         return (
             bool(base)
             and base[0] <= v < base[1]

@@ -23,6 +23,7 @@ from doxa.engine.rows import (
     Rows,
     entity,
 )
+from doxa.engine.times import Intervals
 
 __all__ = [
     "ARTEFACT",
@@ -164,6 +165,16 @@ class Graph(Rows):
                 self._bind(row, here >> 3)
             else:
                 self._dangling.setdefault(place, []).append(row)
+
+    def base_at(self, number: int, k: int) -> Intervals:
+        """`base` as it was known at ``k``: a correction that named a claim still to come had the
+        portion that it stated, until the claim came."""
+        row = number >> 3
+        if number & 7 == CORRECTION and row in self.k_unresolved:
+            target = self.k_target[row]
+            if target != NONE and self.c_pos[target] > k:
+                return self.k_unresolved[row].valid
+        return self.base(number)
 
     def _bind(self, row: int, claim: int) -> None:
         """A dangling correction meets the claim that it named: from now on it corrects it, over

@@ -158,3 +158,18 @@ def test_a_repeated_dangling_line_is_known_after_its_target_came(ledger: Ledger)
     before = ledger.revision
     assert ledger.append([unresolved("k", "old")]).repeated == 1
     assert ledger.revision == before
+
+
+def test_what_a_dangling_correction_covered_is_not_changed_by_what_came_later(
+    ledger: Ledger,
+) -> None:
+    ledger.append([unresolved("k", "later")])
+    early = ledger.view(valid_at="2024-06-01")
+    number = early.graph.find("", "k")
+    stated = early.belief.extent(number, early.k)
+    assert early.belief.counts(number, early.v, early.k)
+    ledger.append([claim("later", valid_from="2030-01-01")])
+    assert early.belief.extent(number, early.k) == stated
+    assert early.belief.counts(number, early.v, early.k)
+    now = ledger.view(valid_at="2024-06-01")
+    assert not now.belief.counts(number, now.v, now.k)
