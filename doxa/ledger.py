@@ -451,7 +451,7 @@ class Ledger(Writing, Querying):
         for SQL, and the belief and registry against the oracle.
 
         Reports what it finds; raises nothing for damage. ``progress(steps done, total)`` is called
-        after each step.
+        at the beginning and after each step; the total is ``None`` until it is known.
         """
         from doxa.verification import verify
 

@@ -175,10 +175,16 @@ def _param(value: Any) -> Any:
     return value
 
 
+_KEPT = "; it is a copy for SQL: delete the folder cache/, and the next query makes it anew"
+
+
 def check_tables(ledger: Querying) -> list[Problem]:
     """What is wrong with the ledger's tables: files, chain, rows that are not the belief's, rows
     that do not tile. O(rows)."""
     from doxa.projections.checking import check
 
     belief, head = ledger._believed()
-    return [Problem(*found) for found in check(belief, head, ledger._publication())]
+    return [
+        Problem(position, code, message + (_KEPT if code == "projection" else ""))
+        for position, code, message in check(belief, head, ledger._publication())
+    ]

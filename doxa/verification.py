@@ -98,7 +98,6 @@ def verify(
     _check_rebuilt(ledger, report)
     told(2, None)
     report.problems += check_tables(ledger)
-    told(3, None)
     if not oracle:
         return report
     from doxa.oracle import Log, Unreadable

@@ -53,7 +53,9 @@ def to_arrow(
 
     What is held is found with masks over the columns; a selection by standing or kind one by one.
     """
-    wanted = SCHEMA.names if columns is None else list(columns)
+    if isinstance(columns, str) or (columns is not None and not len(columns)):
+        raise CallerError(f"columns is {columns!r:.80}; give a list of names, or leave it out")
+    wanted = SCHEMA.names if columns is None else list(dict.fromkeys(columns))
     if unknown := [name for name in wanted if name not in SCHEMA.names]:
         raise CallerError(
             f"{unknown[0]!r:.80} is no column of claims; they are {', '.join(SCHEMA.names)}"

@@ -66,5 +66,10 @@ def test_only_the_columns_that_are_named_are_made(ledger: doxa.Ledger) -> None:
     assert view.to_arrow(columns=["standing", "id"]).to_pylist() == [
         {"standing": "reported", "id": "a"}
     ]
+    assert view.to_arrow(columns=["id", "id"]).column_names == ["id"]
+    wrong: list[Any] = ["id", []]
+    for bad in wrong:
+        with pytest.raises(doxa.CallerError, match="give a list of names"):
+            view.to_arrow(columns=bad)
     with pytest.raises(doxa.CallerError, match="'colour' is no column of claims; they are id"):
         view.to_arrow(columns=["id", "colour"])
