@@ -226,7 +226,10 @@ class DuckDBRows:
         )
         if predicate is not None:
             where = f"predicate='{predicate}' AND {where}"
-        sql = f"SELECT {', '.join(ANSWER)} FROM belief WHERE {where}"
+        # texts leave as texts, whatever they are kept as
+        texts = DUCKDB_DESIGNS[self.design][0]
+        picked = [f"{name}::VARCHAR AS {name}" if name in texts else name for name in ANSWER]
+        sql = f"SELECT {', '.join(picked)} FROM belief WHERE {where}"
         return self.connection.sql(sql).to_arrow_table()
 
     def values(self, subject: str, predicate: str, valid_at: int, revision: int) -> list[str]:

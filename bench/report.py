@@ -204,6 +204,11 @@ def _head(run: Run) -> Iterator[str]:
     yield "give the median, the distance of the quartiles (IQR) and the least; a ratio is doxa's"
     yield "figure over the contender's, so below 1 doxa is faster, or smaller."
     yield ""
+    yield "To repeat it: `make bench-peers` installs the peers, each in an environment of its own,"
+    yield "and `make bench-full` takes about half an hour on a machine that does nothing else."
+    yield '`make bench BENCH_ARGS="--size 100k --only point"` measures a part. The bars were set'
+    yield "before anything was measured."
+    yield ""
     yield f"- **Where:** {where['processor']}, {where['cores']} cores, {where['memory_gb']} GB,"
     yield f"  {where['system']}; a durable insert into a bare SQLite took {where['flush_us']} µs."
     versions = ("doxa", "python", "sqlite", "duckdb", "pyarrow", "numpy", "eventsourcing")

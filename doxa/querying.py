@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,23 +36,27 @@ class Result:
 
     def __init__(self, table: pyarrow.Table) -> None:
         self._table = table
+        self._rows: list[tuple[Any, ...]] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(self._table.column_names)
 
-    @cached_property
+    @property
     def rows(self) -> list[tuple[Any, ...]]:
         """The rows as tuples of plain Python values. Raises `CallerError` for a time that Python
         has no value for."""
+        if self._rows is not None:
+            return self._rows
         try:
             columns = [_plain(column.to_pylist()) for column in self._table.columns]
         except (ValueError, OverflowError) as error:
             raise CallerError(
                 f"a value can't be given in Python ({error}); cast it to text in the query"
             ) from None
-        return list(zip(*columns, strict=True)) if columns else []
+        self._rows = list(zip(*columns, strict=True)) if columns else []
+        return self._rows
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

@@ -1,16 +1,15 @@
 """Whether anything was committed since one last looked, told without asking SQLite.
 
-The lock file beside a log holds one number of 8 bytes, mapped by every process that has the log
-open. Who holds the lock makes it odd before a commit and even, and larger, after it; a commit that
-failed or was killed leaves it odd until the next one succeeds. So whoever finds the even number
-that was there when they last asked the log knows that the log is where it was.
+The lock file beside a log holds one number of 8 bytes. Who holds the lock makes it odd before a
+commit and even, and larger, after it; a commit that failed or was killed leaves it odd until the
+next one succeeds. So whoever finds the even number that was there when they last asked the log
+knows that the log is where it was. A new lock file begins with a number of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import mmap
 import os
 import sys
 import time
@@ -27,52 +26,68 @@ class Beacon:
 
     def __init__(self, path: str | None) -> None:
         self._path = path if sys.platform != "win32" else None
-        # a log in memory has no other process, and its number no file
-        self._number = memoryview(bytearray(_SIZE)).cast("Q") if path is None else None
+        self._file: int | None = None
         self._inode = 0
+        # a log in memory has no other process, and its number no file
+        self._own = 0 if path is None else 1
         self._until = math.inf if path is None else 0.0
 
     def unchanged_since(self, number: int) -> bool:
         """Whether the log is known to be where it was when `now` gave an even ``number``."""
-        found = self._number
-        return (
-            found is not None
-            and found[0] == number
-            and not number & 1
-            and time.monotonic() < self._until
-        )
+        return not number & 1 and time.monotonic() < self._until and self._read() == number
 
     def now(self) -> int:
         """The number, to be read before the log is asked; odd where it can't be had."""
         if self._path is not None:
-            self._map(self._path)
+            self._find(self._path)
             self._until = time.monotonic() + _TRUSTED
-        return 1 if self._number is None else int(self._number[0])
+        return self._read()
 
     def committing(self) -> None:
         """Before a commit, under the lock."""
-        if self._path is not None:
-            self._map(self._path)
-        if self._number is not None:
-            self._number[0] |= 1
+        if self._path is None:
+            return
+        self._find(self._path)
+        number = self._read()
+        if number == 1:  # a new file
+            number = int.from_bytes(os.urandom(6), "little")
+        self._write(number | 1)
 
     def committed(self) -> None:
         """After a commit, under the lock."""
-        if self._number is not None:
-            self._number[0] = (self._number[0] | 1) + 1
+        if self._path is None:
+            self._own += 2
+        else:
+            self._write((self._read() | 1) + 1)
 
-    def _map(self, path: str) -> None:
-        """Maps the file that is at the path now, made long enough by whoever comes first."""
+    def close(self) -> None:
+        """Lets the file go."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            os.close(file)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _read(self) -> int:
+        if self._path is None:
+            return self._own
         with contextlib.suppress(OSError):  # without it, the log itself is asked
-            stat = os.stat(path)
-            if self._number is not None and stat.st_ino == self._inode and stat.st_size >= _SIZE:
+            if self._file is not None:
+                found = os.pread(self._file, _SIZE, 0)
+                return int.from_bytes(found, "little") if len(found) == _SIZE else 1
+        return 1
+
+    def _write(self, number: int) -> None:
+        with contextlib.suppress(OSError):
+            if self._file is not None:
+                os.pwrite(self._file, number.to_bytes(_SIZE, "little"), 0)
+
+    def _find(self, path: str) -> None:
+        """Opens the file that is at the path now."""
+        with contextlib.suppress(OSError):
+            if self._file is not None and os.stat(path).st_ino == self._inode:
                 return
-            self._number = None
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                if os.fstat(file).st_size < _SIZE:
-                    os.ftruncate(file, _SIZE)
-                self._number = memoryview(mmap.mmap(file, _SIZE)).cast("Q")
-                self._inode = os.fstat(file).st_ino
-            finally:
-                os.close(file)
+            self.close()
+            self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            self._inode = os.fstat(self._file).st_ino

@@ -37,14 +37,29 @@ class DoxaError(Exception):
     """The root of all errors raised by doxa.
 
     A message that repeats an overlong value is cut in its midst: what it says and advises stays.
+    One that is a function is put into words when somebody reads it: an answer that is often "none"
+    should not cost its explanation.
     """
 
     code = "doxa"
 
     def __init__(self, message: object = "", *rest: object) -> None:
-        if isinstance(message, str) and len(message) > LONGEST:
-            message = f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 + 3 :]}"
-        super().__init__(message, *rest)
+        super().__init__(_cut(message), *rest)
+
+    def __str__(self) -> str:
+        if self.args and callable(self.args[0]):
+            self.args = (_cut(self.args[0]()), *self.args[1:])
+        return super().__str__()
+
+    def __repr__(self) -> str:
+        str(self)
+        return super().__repr__()
+
+
+def _cut(message: object) -> object:
+    if isinstance(message, str) and len(message) > LONGEST:
+        return f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 + 3 :]}"
+    return message
 
 
 class CallerError(DoxaError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 from doxa.engine import events as ev
-from doxa.engine import times
+from doxa.engine import times, words
 from doxa.engine.belief import CONTESTED, HELD, HOLDS, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
@@ -51,6 +51,7 @@ class TruthView:
     horizon: int
     _read: Payload
     _workspaces: frozenset[int]
+    _fingerprint: str | None
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class TruthView:
             live=live,
             horizon=revision if horizon is None else horizon,
             origin=origin,
+            _fingerprint=None,
         )
 
     # -- coordinates
@@ -310,11 +312,7 @@ class TruthView:
         """
         held, contested = self._held_about(subject, predicate)
         if not held:
-            raise NotHeld(
-                f"nothing is held about {subject!r} {predicate!r} at valid_at {times.iso(self.v)}, "
-                f"revision {self.k}; its claims of "
-                "standing 'any' are all that is known about it"
-            )
+            raise NotHeld(partial(words.nothing_held, subject, predicate, self.v, self.k))
         first = self.graph.c_object[held[-1]]  # as in values: of equals, the first recorded
         if contested or len(held) > 1:
             self._refuse_several(subject, predicate, held, contested)
@@ -324,19 +322,12 @@ class TruthView:
         self, subject: str, predicate: str, held: list[int], contested: bool
     ) -> None:
         graph = self.graph
-        ids = ", ".join(repr(graph.claim_id(row)) for row in reversed(held[-5:]))
-        if len(held) > 5:
-            ids += f" and {len(held) - 5} more"
+        ids = [graph.claim_id(row) for row in reversed(held[-5:])]
+        told = (subject, predicate, self.v, ids, len(held) - len(ids))
         if contested:
-            raise Contested(
-                f"{subject!r} {predicate!r} is contested at valid_at {times.iso(self.v)}: "
-                f"{ids}; values gives all, why says by what"
-            )
+            raise Contested(partial(words.contested, *told))
         if len({ev.equality_key(graph.c_object[row]) for row in held}) > 1:
-            raise SeveralHeld(
-                f"several values of {subject!r} {predicate!r} are held at valid_at "
-                f"{times.iso(self.v)}: {ids}; ask for values"
-            )
+            raise SeveralHeld(partial(words.several_held, *told))
 
     # -- evidence
 
@@ -441,12 +432,17 @@ class TruthView:
         """The fingerprint of a selection of subjects."""
         return _digest(self.entries(subjects))
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """A digest over the claims held or hypothesised here, with their standings and live
         supports: equal truth, equal fingerprint, whatever the route. BLAKE2b, 32 hex digits;
         O(claims), once."""
-        return _digest(self.entries())
+        # no lock is held meanwhile, as `cached_property` does: a fork would copy it locked
+        if self._fingerprint is None:
+            self.__dict__["_fingerprint"] = _digest(self.entries())
+        found = self._fingerprint
+        assert found is not None
+        return found
 
     def diff(self, other: TruthView) -> Diff:
         """The claims that stand otherwise here than at ``other``: before there, after here.

@@ -179,6 +179,7 @@ class Writer:
                 self._connection = None
             if self._lock is not None:
                 self._lock.close()
+            self.beacon.close()
         finally:
             self._guard.release()
 

@@ -22,7 +22,7 @@ def test_a_number_is_trusted_only_while_it_is_even_and_the_same(tmp_path: Path) 
     path = str(tmp_path / "log.lock")
     Path(path).touch()
     writer, reader = Beacon(path), Beacon(path)
-    assert reader.unchanged_since(reader.now())
+    assert not reader.unchanged_since(reader.now())  # nobody has committed: there is no number
     writer.committing()
     writer.committed()
     seen = reader.now()
@@ -46,13 +46,32 @@ def test_a_deleted_lock_file_is_noticed_before_long(tmp_path: Path) -> None:
         assert other.revision == 2
 
 
+def test_a_truncated_lock_file_is_not_read_beyond_its_end(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        mine.claim("x", "p", 1, source="s")
+        assert other.revision == 1
+        os.truncate(tmp_path / "l.doxa" / "log.sqlite.lock", 0)
+        assert mine.revision == other.revision == 1
+        mine.claim("x", "p", 2, source="s")
+        assert mine.revision == other.revision == 2
+
+
+def test_a_commit_under_a_new_lock_file_is_seen_at_once_by_its_own_process(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l.doxa") as ledger:
+        ledger.claim("x", "p", 1, source="s")
+        assert ledger.recorder.head().position == 1
+        (tmp_path / "l.doxa" / "log.sqlite.lock").unlink()
+        ledger.claim("x", "p", 2, source="s")
+        assert ledger.recorder.head().position == 2
+
+
 def test_a_ledger_whose_lock_file_may_not_be_written_asks_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.open
 
     def refused(path: str, flags: int, *rest: int) -> int:
-        if str(path).endswith(".lock") and sys._getframe(1).f_code.co_name == "_map":
+        if str(path).endswith(".lock") and sys._getframe(1).f_code.co_name == "_find":
             raise PermissionError(13, "Permission denied")
         return real(path, flags, *rest)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -348,6 +350,9 @@ SPOILED: dict[str, Callable[[Fold], None]] = {
     "beliefs": lambda fold: fold.belief.beliefs.code.__setitem__(0, 0),
     "extents": lambda fold: fold.belief.extents.until.__setitem__(0, 7),
     "ids": lambda fold: fold.belief.graph.ids.texts.live.__setitem__(-1, "another"),
+    "c_object": lambda fold: fold.belief.graph.c_object.live.__setitem__(0, "another"),
+    "extra_supports": lambda fold: fold.belief.graph.extra_supports.live[0].append(1),
+    "s_source": lambda fold: fold.belief.graph.s_source.__setitem__(0, 1),
 }
 
 
@@ -363,6 +368,55 @@ def test_verify_finds_what_is_believed_otherwise_than_the_log_says(
     found = [p for p in ledger.verify(oracle=False).problems if p.code == "checkpoint"]
     assert part in " ".join(p.message for p in found)
     assert all("delete the folder cache/" in p.message for p in found)
+
+
+def test_a_sound_ledger_is_not_suspected_for_the_order_of_its_sources(
+    ledger: doxa.Ledger,
+) -> None:
+    claim = {"event": "claim", "subject": "s", "predicate": "p", "object": 1}
+    ledger.append([claim | {"id": "a"}])
+    ledger.append(
+        [
+            {"event": "correction", "id": "k", "corrects": "a", "source": "X"},
+            claim | {"id": "b", "source": "Y"},
+        ]
+    )
+    ledger.withdraw(doxa.Source("X"))
+    assert ledger.verify().problems == []
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
+    "no sections": lambda directory: directory.update(sections={}),
+    "a section that is nowhere": lambda directory: directory["sections"].update(
+        {"graph.c_pos": [2**40, 8, "i"]}
+    ),
+    "a column of another length": lambda directory: directory["sections"].update(
+        {"graph.s_pos": [0, 7, "i"]}
+    ),
+    "bound to nothing": lambda directory: directory.update(bound={}),
+    "bound to a chain that is none": lambda directory: directory["bound"].update(chain="zz"),
+    "a secret that is a text": lambda directory: directory["numbers"].update(
+        {"graph.names.secret": "x"}
+    ),
+    "no numbers": lambda directory: directory.update(numbers={}),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+def test_a_checkpoint_that_is_put_together_wrongly_is_thrown_away(kept: Path, forgery: str) -> None:
+    with doxa.open(kept) as ledger:
+        expected = answers(ledger)
+    data = file_of(kept).read_bytes()
+    found = checkpoint._directory(memoryview(data))
+    assert found is not None
+    directory, start, crc = found
+    FORGED[forgery](directory)
+    told = json.dumps(directory).encode()
+    head = checkpoint._HEAD.pack(checkpoint._MAGIC, len(told), zlib.crc32(told), crc)
+    padding = bytes(-(len(head) + len(told)) % checkpoint._ALIGN)
+    file_of(kept).write_bytes(head + told + padding + data[start:])
+    assert opened_from(kept) == (0, expected)
+    assert opened_from(kept)[0] > 0
 
 
 def test_opening_and_verifying_tell_how_far_they_are(kept: Path) -> None:
