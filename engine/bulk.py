@@ -173,8 +173,9 @@ class Bulk:
         read = [head for head in heads if head is not None]
         positions: Sequence[int] = range(earlier + 1, earlier + 1 + len(rows))
         if apart:
-            contents = [content for content, head in zip(contents, heads, strict=True) if head]
-            positions = [earlier + 1 + i for i, head in enumerate(heads) if head is not None]
+            kept = [i for i, head in enumerate(heads) if head is not None]
+            contents = [contents[i] for i in kept]
+            positions = [earlier + 1 + i for i in kept]
         workspaces, numbers = self._add(read, contents, positions)
         plain = set() if self.watched() else self._plainly(read, numbers)
         ids = [head["id"] for head in read]

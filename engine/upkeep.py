@@ -54,9 +54,9 @@ class Upkeep:
 
     def keep(self, fold: Fold) -> None:
         """Writes a fold down, which makes it compact."""
-        self.position = fold.position
         if self.path is None or fold.chain is None:
             return
+        self.position = fold.position
         before = checkpoint.bound(self.path)
         if (
             before is not None
