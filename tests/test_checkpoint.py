@@ -131,8 +131,10 @@ def test_a_checkpoint_with_a_changed_byte_is_thrown_away(
     file.write_bytes(fresh[:at] + bytes([fresh[at] ^ flip]) + fresh[at + 1 :])
     begun, found = opened_from(path)
     assert found == EXPECTED[path]
-    header = len(fresh) - at > len(fresh) - 4096  # padding after the directory is nobody's
-    assert begun == 0 or header
+    length = checkpoint._HEAD.unpack_from(fresh)[1]
+    end = checkpoint._HEAD.size + length
+    padding = range(end, end + -end % checkpoint._ALIGN)  # after the directory: nobody's
+    assert begun == 0 or at in padding
 
 
 EXPECTED: dict[Path, list[Any]] = {}
