@@ -26,7 +26,7 @@ from doxa.projections.segments import PREFIX, TEMPORARY, Progress, Segment
 try:
     import fcntl
 except ImportError:  # no such locks here: nothing is published
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere, and asked for before use
 
 __all__ = ["FOLDER", "MANIFEST", "SHAPE", "Manifest", "Publication"]
 

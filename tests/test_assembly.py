@@ -34,6 +34,7 @@ def assemble(ledger: Ledger, *candidates: object, **arguments: Any) -> Block:
     view = arguments.pop("view", None) or ledger.view(valid_at=WHEN)
     defaults: dict[str, Any] = {"budget": 10_000}
     arguments = defaults | arguments
+    # whatever a test gives, of right types or wrong ones
     return ledger.assemble("q", view=view, candidates=list(candidates), **arguments)  # type: ignore[arg-type]
 
 
@@ -257,6 +258,7 @@ def test_what_cannot_be_read_is_an_invalid_annotation(ledger: Ledger, wrong: Any
     assert block.left_out[0].detail
 
 
+# of wrong types on purpose
 @pytest.mark.parametrize("wrong", [5, None, "t1", ["t1"], object(), text(5, "c1"), text("", "c1")])  # type: ignore[arg-type]
 def test_a_candidate_without_a_usable_id_is_still_named(ledger: Ledger, wrong: object) -> None:
     put(ledger)
@@ -320,7 +322,7 @@ def test_a_view_of_a_workspace_sees_it_and_the_shared_one(ledger: Ledger) -> Non
         ledger,
         text("own", "c1"),
         text("shared", "c2"),
-        text("named", {"workspace": "", "id": "c1"}),  # type: ignore[arg-type]
+        text("named", {"workspace": "", "id": "c1"}),  # type: ignore[arg-type]  # a mapping, as read
         text("there", "c1", workspace=""),
         view=view,
     )

@@ -46,6 +46,7 @@ TIMES: dict[str, tuple[Call, tuple[str, ...]]] = {
         ("known_at", FORMS),
     ),
     "a naive history": (lambda on: on.history("a", "p", valid_at=NAIVE), ("valid_at",)),
+    # no time by its type either
     "a number": (lambda on: on.view(valid_at=1714557600), ("1714557600", "int", FORMS)),  # type: ignore[arg-type]
     "a month 13": (lambda on: on.view(valid_at="2024-13-01"), ("'2024-13-01'", FORMS)),
     "a month 00": (lambda on: on.view(valid_at="2000-00-00"), ("'2000-00-00'", FORMS)),

@@ -23,6 +23,7 @@ from doxa.ledger import Ledger
 from doxa.views import TruthView
 from tests.support import ROOT
 
+# a group, though its type says a command
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 # Public names of the ledger, and the command that is their twin; or, in brackets, why there is

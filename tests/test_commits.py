@@ -188,7 +188,7 @@ def test_an_interrupted_follower_leaves_the_queue() -> None:
         original = module._Ticket.__init__
 
         def replaced(ticket: object, request: int) -> None:
-            original(ticket, request)  # type: ignore[arg-type]
+            original(ticket, request)  # type: ignore[arg-type]  # passed on
             ticket.wake = Interrupting()  # type: ignore[attr-defined]
 
         module._Ticket.__init__ = replaced  # type: ignore[assignment,method-assign]
