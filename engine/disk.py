@@ -201,6 +201,7 @@ def unfinished(path: str) -> bool:
 
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)
+_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
 
 
 def create(path: str, now: int) -> None:
@@ -272,42 +273,89 @@ def identify(select: Callable[[str], list[Any]], path: str) -> str:
 
 
 class Wal:
-    """Whether the WAL has grown past its limit: one look at the frame at that place.
+    """How far the WAL is filled, and room in it for the commits to come.
 
     The file's size tells nothing, since a WAL is overwritten from its start. A frame is of the
-    present round if it carries the header's salts. SQLite locks nothing in this file, so opening
-    and closing it here is harmless; the log itself must never be opened by other means than
+    present round if it carries the header's salts. A flush that lengthens a file takes half as long
+    again as one that overwrites it, so zeros are put behind the last frame before it is needed;
+    SQLite takes them for the frames of an earlier round. SQLite locks nothing in this file, so
+    opening and closing it here is harmless; the log itself must never be opened by other means than
     SQLite, since closing it would drop the locks of the whole process.
     """
 
     LIMIT: Final = 4 << 20  # bytes
+    FRAME: Final = PAGE + 24
+    LEAST, MOST, LEFT = 16, 64, 8  # frames of room made at once; and left when more is made
 
     def __init__(self, path: str) -> None:
         self._path = path + "-wal"
-        self._step = self.LIMIT // (PAGE + 24)
-        self._frame = self._step
         self._file: int | None = None
+        self._step = self._limit = self.LIMIT // self.FRAME
+        self._begin()
+
+    def _begin(self) -> None:
+        self._mark = self._limit  # the frame to look at next
+        self._idle = b""  # the salts that were there when it was not of the present round
+        self._short = True  # whether room may be wanted
+
+    def make_room(self) -> None:
+        """Before a commit, within its transaction: makes room for it where there may be too little.
+        Mostly does nothing; never fails."""
+        if not self._short or sys.platform == "win32":
+            return
+        with contextlib.suppress(OSError):
+            file = self._opened()
+            size = os.fstat(file).st_size
+            frames = max(0, size - 32) // self.FRAME
+            if frames < self.LEAST or self._reaches(file, frames - self.LEFT):
+                room = min(max(frames, self.LEAST), self.MOST)
+                frames += room
+                missing = 32 + frames * self.FRAME - size
+                os.pwrite(file, bytes(missing), size)
+            self._mark, self._idle = min(self._limit, frames - self.LEFT), b""
+        self._short = False
 
     def is_long(self) -> bool:
-        """Whether the present round has passed the limit. Two reads of 8 bytes."""
+        """After a commit: whether the present round has passed the limit. One or two reads of 8
+        bytes."""
         try:
-            if self._file is None:
-                self._file = os.open(self._path, os.O_RDONLY | _BINARY)
-            salts = _read(self._file, 8, 16)
-            frame = _read(self._file, 8, 32 + self._frame * (PAGE + 24) + 8)
-            return frame == salts and frame != b""
+            file = self._opened()
+            salts = _read(file, 8, self._place(self._mark))
+            if salts and salts == self._idle:
+                return False
+            if not self._reaches(file, self._mark):
+                self._idle, self._short = salts, not salts
+                return False
         except OSError:
             return False
+        self._short = True
+        return self._mark >= self._limit
 
     def checkpointed(self, frames: int, done: int) -> None:
         """Sets the next look: a step further where a reader kept the WAL from starting anew."""
-        self._frame = self._step if frames == done else frames + self._step
+        self._limit = self._step if frames == done else frames + self._step
+        self._begin()
+
+    def _opened(self) -> int:
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | _BINARY | _CLOEXEC)
+        return self._file
+
+    def _place(self, frame: int) -> int:
+        """Where the salts of a frame are."""
+        return 32 + frame * self.FRAME + 8
+
+    def _reaches(self, file: int, frame: int) -> bool:
+        """Whether the present round has come to a frame."""
+        salts = _read(file, 8, self._place(frame))
+        return salts != b"" and salts == _read(file, 8, 16)
 
     def close(self) -> None:
         """Closes the file; the next look opens it again."""
         if self._file is not None:
             file, self._file = self._file, None
             os.close(file)
+        self._begin()
 
     def __del__(self) -> None:
         self.close()

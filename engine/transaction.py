@@ -119,6 +119,7 @@ class Transaction:
         try:
             if done:
                 self._connection.execute(_SET_HEAD, self.head)
+                writer.make_room()
                 writer.beacon.committing()
                 self._connection.execute("COMMIT")
                 writer.known = self.head

@@ -124,6 +124,11 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
+    def make_room(self) -> None:
+        """Before a commit: sees to it that its flush lengthens no file."""
+        if self._wal is not None:
+            self._wal.make_room()
+
     def checkpoint(self, connection: sqlite3.Connection) -> None:
         """Brings a long WAL into the log. The commit stands already, whatever happens here."""
         if self._wal is not None and self._wal.is_long():
