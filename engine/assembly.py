@@ -7,16 +7,26 @@ and whatever was recorded later. Judge everything, rank, then print whole units 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from doxa.engine import receipt as receipts
-from doxa.engine.block import Block, Citation, Notice, Printed
-from doxa.engine.candidates import Candidate, LeftOut, Unread, read_all, surrogate
+from doxa.engine.block import Block, Citation, Made, Notice, Printed, PrintedText
+from doxa.engine.candidates import (
+    Candidate,
+    Given,
+    LeftOut,
+    Omission,
+    Unread,
+    read_all,
+    surrogate,
+)
 from doxa.engine.collector import uncollected
 from doxa.engine.conflicts import Conflict, Unit, units
 from doxa.engine.eligibility import Item, Judge
 from doxa.engine.errors import CallerError
 from doxa.engine.graph import CLAIM, KINDS, NONE, SUPPORT, Graph, entity
+from doxa.engine.judging import judged
 from doxa.engine.labels import Labels
 from doxa.engine.receipt import Receipt, Replay, as_receipt
 from doxa.engine.registry import Reason, Registry
@@ -47,7 +57,7 @@ __all__ = [
     "replay",
 ]
 
-_TOO_LONG: Final = Reason.BUDGET_EXCEEDED
+_TOO_LONG: Final = "does not fit in what is left"
 _NAMED: Final = 20  # sides of a conflict that each candidate on it is told
 
 
@@ -110,66 +120,71 @@ class _Assembly:
         self.labels = Labels(self.judge)
         self.cited = _Cited(self.graph, texts)
         self.sheet = Sheet(budget, count, self.cited.note)
-        self.printed: list[Printed] = []
+        self.printed: list[PrintedText] = []
         self.notices: list[Notice] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[Omission] = []
 
     def block(
-        self, query: str, candidates: list[Candidate | Unread] | None, top_k: int | None
+        self, query: str, candidates: list[Given | Unread] | None, top_k: int | None
     ) -> Block:
         """Judges, ranks and prints."""
-        given = self.judge.summaries() if candidates is None else candidates
-        judged = list(self.judge.all(given))
-        self.left_out += (one for one in judged if isinstance(one, LeftOut))
-        ranked = units(self.judge, (one for one in judged if isinstance(one, Item)))
+        eligible: list[Item] = []
+        for one in judged(self.judge, self.judge.summaries() if candidates is None else candidates):
+            if isinstance(one, Item):
+                eligible.append(one)
+            else:
+                self.left_out.append(one)
+        ranked = units(self.judge, eligible)
         taken = len(ranked) if top_k is None else top_k
-        for number, unit in enumerate(ranked, 1):
-            if number > taken:
-                self._beyond(unit, taken)
+        for number, unit in enumerate(ranked[:taken], 1):
+            if isinstance(unit, Item):
+                self._plain(unit, number)
             else:
                 self._unit(unit, number)
-        self.left_out.sort(key=lambda one: (one.id, one.reason, one.detail))
-        text = self.sheet.text
-        decisions = {
-            "printed": [one.as_dict() for one in self.printed],
-            "citations": [self.graph.artefact_id(row) for row in self.sheet.numbers],
-            "notices": [one.as_dict() for one in self.notices],
-            "left_out": [one.as_dict() for one in self.left_out],
-            "used": self.sheet.used,
-        }
-        unit_name = counter_name(self.count)
-        request = receipts.request_json(query, candidates, self.budget, top_k)
-        return Block(
-            text=text,
-            printed=tuple(self.printed),
+        for unit in ranked[taken:]:
+            self._beyond(unit, taken)
+        self.left_out.sort(key=_in_order)
+        return Block.of(
+            Made(
+                view=receipts.view_json(self.view),
+                query=query,
+                candidates=candidates,
+                top_k=top_k,
+                renderer=RENDERER,
+                printed=self.printed,
+                omissions=self.left_out,
+            ),
+            text=self.sheet.text,
             citations=tuple(self.cited.citation(row, n) for row, n in self.sheet.numbers.items()),
             notices=tuple(self.notices),
-            left_out=tuple(self.left_out),
             budget=self.budget,
             used=self.sheet.used,
-            unit=unit_name,
-            receipt=receipts.make(
-                self.view, request, decisions, renderer=RENDERER, counter=unit_name, text=text
-            ),
+            unit=counter_name(self.count),
         )
 
     # -- units
 
-    def _beyond(self, unit: Unit, taken: int) -> None:
-        detail = f"ranked after the first {taken}"
-        conflict = unit.conflict
-        if unit.further and conflict is not None and conflict.tried and not conflict.printed:
+    def _beyond(self, unit: Item | Unit, taken: int) -> None:
+        items = [unit] if isinstance(unit, Item) else unit.items
+        if isinstance(unit, Unit) and unit.further and _unprinted(unit.conflict):
             self._incomplete(unit, "its conflict is not printed")
             return
-        for item in unit.items:
-            self.left_out.append(LeftOut(item.id, Reason.BEYOND_TOP_K, detail))
+        detail = f"ranked after the first {taken}"
+        self.left_out += [Omission(item.id, Reason.BEYOND_TOP_K, detail) for item in items]
+
+    def _plain(self, item: Item, number: int) -> None:
+        """Prints a candidate that is in no conflict, if it fits."""
+        # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
+        if self.count is not None or 30 + len(item.text) <= self.budget - self.sheet.used:
+            label = self.labels.of_item(item)
+            if self._put(
+                [Draft(item.id, "candidate", label, quoted(item.text), item.citations)], number
+            ):
+                return
+        self.left_out.append(Omission(item.id, Reason.BUDGET_EXCEEDED, _TOO_LONG))
 
     def _unit(self, unit: Unit, number: int) -> None:
         conflict = unit.conflict
-        if conflict is None:
-            if not self._print(unit, number):
-                self._too_long(unit)
-            return
         if unit.further:
             assert conflict.tried, unit
             if not conflict.printed:
@@ -184,8 +199,8 @@ class _Assembly:
             self._give_notice(unit, conflict, number)
 
     def _too_long(self, unit: Unit) -> None:
-        detail = "does not fit in what is left"
-        self.left_out += [LeftOut(item.id, _TOO_LONG, detail) for item in unit.items]
+        reason = Reason.BUDGET_EXCEEDED
+        self.left_out += [Omission(item.id, reason, _TOO_LONG) for item in unit.items]
 
     def _give_notice(self, unit: Unit, conflict: Conflict, number: int) -> None:
         ids = tuple(self.graph.id_of(side) for side in conflict.sides)
@@ -197,21 +212,18 @@ class _Assembly:
         self._incomplete(unit, detail)
 
     def _incomplete(self, unit: Unit, detail: str) -> None:
-        assert unit.conflict is not None, unit
         sides = unit.conflict.sides
         ids = [self.graph.id_of(side) for side in sides[:_NAMED]]
         more = f" and {len(sides) - _NAMED} more" if len(sides) > _NAMED else ""
         detail = f"{detail} ({len(sides)} sides: {', '.join(ids)}{more})"
         for item in unit.items:
             reason = Reason.CONFLICT_INCOMPLETE
-            self.left_out.append(LeftOut(item.id, reason, detail, ids[0]))
+            self.left_out.append(Omission(item.id, reason, detail, ids[0]))
 
     def _print(self, unit: Unit, number: int) -> bool:
         size = len(unit.items) + len(unit.sides)
-        # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
-        least = 30 * size
-        for item in unit.items:
-            least += len(item.text)
+        # the same shortcut
+        least = 30 * size + sum(len(item.text) for item in unit.items)
         if self.count is None and least > self.budget - self.sheet.used:
             return False
         drafts: list[Draft] = []
@@ -220,18 +232,28 @@ class _Assembly:
             drafts.append(Draft(item.id, "candidate", label, quoted(item.text), item.citations))
         for side in unit.sides:
             drafts.append(self._of_side(side, _side(len(drafts), size)))
+        return self._put(drafts, number)
+
+    def _put(self, drafts: Sequence[Draft], number: int) -> bool:
         if not self.sheet.put(drafts):
             return False
         numbers = self.sheet.numbers
         for id, kind, label, _, citations in drafts:
             cited = tuple([numbers[row] for row in citations]) if citations else ()
-            self.printed.append(Printed(id, kind, number, label, cited))
+            self.printed.append(PrintedText(id, kind, number, label, cited))
         return True
 
     def _of_side(self, number: int, side: str) -> Draft:
         label = self.labels.of_claim if number & 7 == CLAIM else self.labels.of_refutation
         text = quoted(side_text(self.graph, self.texts, number))
         return Draft(self.graph.id_of(number), KINDS[number & 7], label(number >> 3, side), text)
+
+
+_in_order = itemgetter(0, 1, 2)  # omissions by id, reason and detail
+
+
+def _unprinted(conflict: Conflict) -> bool:
+    return conflict.tried and not conflict.printed
 
 
 def _side(place: int, size: int) -> str:
@@ -291,7 +313,7 @@ def replay(
     texts = Texts(view.graph, rows)
     request = receipt.request
     made = _Assembly(registry, view, texts, request["budget"], count)
-    block = made.block(request["query"], receipt.candidates, request["top_k"])
+    block = made.block(request["query"], receipts.given(receipt), request["top_k"])
     return Replay(
         all(block.receipt.digests[name] == receipt.digests[name] for name in _MADE),
         block.text,

@@ -1,18 +1,23 @@
-"""What an assembly gives back: the text, what is printed in it, and what is not."""
+"""What an assembly gives back: the text, what is printed in it, and what is not.
+
+What was decided is kept as tuples. The objects for `printed` and `left_out`, and the receipt, are
+made of it when they are first asked for: all that they say was settled when the block was made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
-from doxa.engine.candidates import LeftOut
+from doxa.engine import receipt as receipts
+from doxa.engine.candidates import Given, LeftOut, Omission, Unread
 from doxa.engine.errors import CallerError
 from doxa.engine.receipt import Receipt
 from doxa.engine.registry import Reason
 from doxa.engine.rendering import source_names
 
-__all__ = ["Block", "Citation", "Notice", "Printed"]
+__all__ = ["Block", "Citation", "Made", "Notice", "Printed", "PrintedText"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,16 @@ class Printed:
         }
 
 
+class PrintedText(NamedTuple):
+    """What a `Printed` is made of, when somebody asks for it."""
+
+    id: str
+    kind: str
+    unit: int
+    label: str
+    citations: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A conflict that did not fit: the ids of its sides are printed in its place."""
@@ -85,8 +100,27 @@ class Views(Protocol):
     def moved(self, view: Mapping[str, Any]) -> bool: ...
 
 
+class Made(NamedTuple):
+    """What was asked and decided, for what a block makes of it later. Nothing in it changes."""
+
+    view: Mapping[str, Any]
+    query: str
+    candidates: Sequence[Given | Unread] | None
+    top_k: int | None
+    renderer: str
+    printed: Sequence[PrintedText]
+    omissions: Sequence[Omission]
+
+
+class _Later:
+    """Where a block has what the rest of it is made of."""
+
+    __slots__ = ("_made",)
+    _made: Made
+
+
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(_Later):
     """What an assembly printed, and what it did not: ``text`` is never over ``budget``.
 
     ``printed`` has the texts in order, ``citations`` what they cite, ``notices`` the conflicts that
@@ -104,13 +138,33 @@ class Block:
     unit: str
     receipt: Receipt = field(repr=False)  # long, and for keeping rather than for reading
 
+    @classmethod
+    def of(cls, made: Made, **known: Any) -> Self:
+        """A block of which all but `printed`, `left_out` and `receipt` is known."""
+        block = object.__new__(cls)
+        for name, value in known.items():
+            object.__setattr__(block, name, value)
+        object.__setattr__(block, "_made", made)
+        return block
+
+    if not TYPE_CHECKING:  # of an attribute that is there, nobody asks this
+
+        def __getattr__(self, name: str) -> Any:
+            make = _MAKERS.get(name)
+            if make is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = make(self)
+            object.__setattr__(self, name, value)
+            return value
+
     def __str__(self) -> str:
         return self.text
 
     @property
     def view(self) -> Mapping[str, Any]:
         """The coordinates of the view that it was made at."""
-        return self.receipt.view
+        made = getattr(self, "_made", None)
+        return self.receipt.view if made is None else dict(made.view)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -150,3 +204,30 @@ class Block:
             "view": dict(self.view),
             "receipt": self.receipt.as_dict(),
         }
+
+
+def _receipt(block: Block) -> Receipt:
+    made = block._made
+    decisions = {
+        "printed": [one.as_dict() for one in block.printed],
+        "citations": [one.id for one in block.citations],
+        "notices": [one.as_dict() for one in block.notices],
+        "left_out": [one.as_dict() for one in block.left_out],
+        "used": block.used,
+    }
+    request = receipts.request_json(made.query, made.candidates, block.budget, made.top_k)
+    return receipts.make(
+        made.view,
+        request,
+        decisions,
+        renderer=made.renderer,
+        counter=block.unit,
+        text=block.text,
+    )
+
+
+_MAKERS: Final[Mapping[str, Callable[[Block], object]]] = {
+    "printed": lambda block: tuple(Printed(*one) for one in block._made.printed),
+    "left_out": lambda block: tuple(LeftOut(*one) for one in block._made.omissions),
+    "receipt": _receipt,
+}

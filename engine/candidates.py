@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
+from functools import partial
 from numbers import Real
-from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, cast
 
 from doxa.engine.belief import Standing
 from doxa.engine.errors import CallerError
@@ -21,7 +22,9 @@ from doxa.engine.view import Id
 
 __all__ = [
     "Candidate",
+    "Given",
     "LeftOut",
+    "Omission",
     "Unread",
     "from_json",
     "read",
@@ -85,6 +88,30 @@ class LeftOut:
         }
 
 
+class Omission(NamedTuple):
+    """What a `LeftOut` is made of, when somebody asks for it."""
+
+    id: str
+    reason: Reason
+    detail: str
+    about: str | None = None
+    standing: Standing | None = None
+
+
+class Given(NamedTuple):
+    """A candidate as it was read: sound, each of its lists a tuple of ids and `Ref`s, each once."""
+
+    id: str
+    text: str | None = None
+    facts: tuple[str | Ref, ...] = ()
+    supports: tuple[str | Ref, ...] = ()
+    citations: tuple[str | Ref, ...] = ()
+    sources: tuple[str, ...] = ()
+    score: float = 0.0
+    artefact: str | Ref | None = None
+    workspace: str | None = None
+
+
 class Unread(NamedTuple):
     """A candidate that can't be read: its id (empty where it has none), why, and whether it
     declared anything at all."""
@@ -94,16 +121,20 @@ class Unread(NamedTuple):
     declares: bool
 
 
-_by_id = attrgetter("id")
+# from a tuple of all nine, in half the time
+_as_given = cast("Callable[[tuple[Any, ...]], Given]", partial(tuple.__new__, Given))
+_by_id = itemgetter(0)
 FIELDS: Final = tuple(field.name for field in fields(Candidate))
 _NAMED: Final = frozenset(FIELDS)
+_USUAL: Final = frozenset(("id", "text", "facts", "score", "artefact"))  # all that most have
+assert Given._fields == FIELDS
 
 
 class _Bad(Exception):
     """Why one candidate can't be read."""
 
 
-def read_all(given: object) -> list[Candidate | Unread]:
+def read_all(given: object) -> list[Given | Unread]:
     """The candidates given, each read by itself, in an order that does not depend on theirs.
 
     Those whose id another one has too are not read: neither may stand for the other.
@@ -114,12 +145,12 @@ def read_all(given: object) -> list[Candidate | Unread]:
             "registered summaries"
         )
     every = sorted(map(read, given), key=_by_id)
-    found: dict[str, list[Candidate | Unread]] = {}
+    if len(set(map(_by_id, every))) == len(every):
+        return every
+    found: dict[str, list[Given | Unread]] = {}
     for one in every:
         found.setdefault(one.id, []).append(one)
-    if len(found) == len(every):
-        return every
-    kept: list[Candidate | Unread] = []
+    kept: list[Given | Unread] = []
     for id, same in found.items():
         if len(same) == 1:
             kept += same
@@ -127,17 +158,19 @@ def read_all(given: object) -> list[Candidate | Unread]:
         if id == "":
             kept += sorted(same, key=str)
             continue
-        declares = any(isinstance(one, Candidate) or one.declares for one in same)
+        declares = any(isinstance(one, Given) or one.declares for one in same)
         kept.append(
             Unread(id, f"{len(same)} candidates have the id {id!r}; give each its own", declares)
         )
     return kept
 
 
-def read(item: object) -> Candidate | Unread:
-    """One candidate, its lists made tuples of ids and `Ref`s, or why it can't be read."""
+def read(item: object) -> Given | Unread:
+    """One candidate, or why it can't be read."""
     if type(item) is dict:
         values: dict[Any, Any] = item
+        if (usual := _usual(values)) is not None:
+            return usual
     elif isinstance(item, Candidate):
         values = {name: getattr(item, name) for name in FIELDS}
     elif isinstance(item, Mapping):
@@ -154,6 +187,36 @@ def read(item: object) -> Candidate | Unread:
         return Unread(id, str(bad), _declares(values))
 
 
+def _usual(values: dict[Any, Any]) -> Given | None:
+    """A candidate with nothing odd about it, as most are, read in fewer steps; ``None`` for all
+    others, which are to be looked at closely."""
+    if not values.keys() <= _USUAL:
+        return None
+    get = values.get
+    id, text, facts, score = get("id"), get("text"), get("facts", ()), get("score", 0.0)
+    artefact = get("artefact")
+    if (
+        type(id) is not str
+        or type(text) is not str
+        or type(score) is not float
+        or not (type(facts) is list or type(facts) is tuple)
+        or not (artefact is None or (type(artefact) is str and artefact and artefact.isascii()))
+        or not id
+        or id.isspace()
+        or not id.isascii()
+        or not text
+        or text.isspace()
+        or surrogate(text) is not None
+        or not math.isfinite(score)
+    ):
+        return None
+    for fact in facts:
+        if type(fact) is not str or not fact or not fact.isascii():
+            return None
+    once = tuple(facts) if len(facts) < 2 else tuple(dict.fromkeys(facts))
+    return _as_given((id, text, once, (), (), (), score + 0.0, artefact, None))
+
+
 def _declares(values: Mapping[Any, Any]) -> bool:
     lists = (values.get(name) for name in LISTS)
     return values.get("artefact") is not None or any(
@@ -168,7 +231,7 @@ def _shown(value: object) -> str:
     return f"something of type {type(value).__name__}"
 
 
-def _read(id: str, values: Mapping[Any, Any]) -> Candidate:
+def _read(id: str, values: Mapping[Any, Any]) -> Given:
     if not values.keys() <= _NAMED:
         name = next(name for name in values if name not in _NAMED)
         raise _Bad(f"{_shown(name)} is no key of a candidate; they are {', '.join(FIELDS)}")
@@ -187,7 +250,7 @@ def _read(id: str, values: Mapping[Any, Any]) -> Candidate:
         artefact = _id("artefact", artefact)
     if workspace is not None:
         workspace = _sound("workspace", workspace)
-    return Candidate(id, text, facts, supports, citations, sources, score, artefact, workspace)
+    return Given(id, text, facts, supports, citations, sources, score, artefact, workspace)
 
 
 def _sound(name: str, value: str) -> str:
@@ -262,7 +325,7 @@ def _score(value: object) -> float:
 # ------------------------------------------------------------ in receipts
 
 
-def to_json(one: Candidate | Unread) -> dict[str, Any]:
+def to_json(one: Given | Unread) -> dict[str, Any]:
     """A candidate as it was read, as a JSON object; `from_json` gives it back."""
     if isinstance(one, Unread):
         return {"id": one.id, "unread": one.detail, "declares": one.declares}
@@ -285,7 +348,7 @@ def _id_out(id: Id) -> object:
     return {"workspace": id.workspace, "id": id.id} if isinstance(id, Ref) else id
 
 
-def from_json(value: object) -> Candidate | Unread:
+def from_json(value: object) -> Given | Unread:
     """The candidate of a receipt. Raises `CallerError` where it is none."""
     if isinstance(value, Mapping) and "unread" in value:
         id, detail, declares = value.get("id"), value["unread"], value.get("declares")

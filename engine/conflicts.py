@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import attrgetter
 
-from doxa.engine.eligibility import Item, Judge
+from doxa.engine.eligibility import Item, Judge, rank
 from doxa.engine.events import equality_key
 from doxa.engine.graph import CLAIM, SUPPORT, entity
 
 __all__ = ["Conflict", "Unit", "units"]
-
-_rank = attrgetter("key")
 
 
 @dataclass(slots=True)
@@ -31,15 +28,15 @@ class Conflict:
 
 @dataclass(slots=True)
 class Unit:
-    """What takes one place in the ranking, and is printed whole or not at all.
+    """What takes one place in the ranking for a conflict, and is printed whole or not at all.
 
     ``items`` are its candidates in order of rank, ``sides`` what is printed from the log. Where it
     is a ``further`` candidate on a conflict, it is printed only if the conflict was.
     """
 
     items: list[Item]
+    conflict: Conflict
     sides: tuple[int, ...] = ()
-    conflict: Conflict | None = None
     further: bool = False
 
 
@@ -51,19 +48,24 @@ class _Group:
     items: list[Item] = field(default_factory=list)
 
 
-def units(judge: Judge, items: Iterable[Item]) -> list[Unit]:
-    """The units of all eligible candidates, best first."""
-    plain, groups = [], _Groups(judge)
-    for item in sorted(items, key=_rank):
+def units(judge: Judge, items: Iterable[Item]) -> list[Item | Unit]:
+    """The units of all eligible candidates, best first; a plain one is its candidate alone."""
+    plain: list[Item | Unit] = []
+    groups = _Groups(judge)
+    for item in sorted(items, key=rank):
         if item.contested:
             groups.add(item)
         else:
-            plain.append(Unit([item]))
+            plain.append(item)
     conflicts = [unit for group in groups.whole() for unit in _of_conflict(judge, group)]
     if not conflicts:
         return plain
     # The first candidate of a conflict's unit is the best that reaches it: the further ones follow.
-    return sorted(plain + conflicts, key=lambda unit: unit.items[0].key)
+    return sorted([*plain, *conflicts], key=_rank_of_unit)
+
+
+def _rank_of_unit(unit: Item | Unit) -> tuple[float, str, str]:
+    return rank(unit if isinstance(unit, Item) else unit.items[0])
 
 
 class _Groups:
@@ -133,19 +135,19 @@ def _of_conflict(judge: Judge, group: _Group) -> list[Unit]:
         *(entity(CLAIM, claim) for claim in sorted(group.claims)),
         *(entity(SUPPORT, support) for support in refuting),
     )
-    group.items.sort(key=_rank)
+    group.items.sort(key=rank)
     best: dict[int, Item] = {}
     for item in group.items:
         for side in _takes(judge, item):
             best.setdefault(side, item)
     conflict = Conflict(sides)
-    chosen = {item.key for side, item in best.items() if side in sides}
-    own = [item for item in group.items if item.key in chosen]
+    chosen = {rank(item) for side, item in best.items() if side in sides}
+    own = [item for item in group.items if rank(item) in chosen]
     bare = tuple(side for side in sides if side not in best)
-    further = [item for item in group.items if item.key not in chosen]
+    further = [item for item in group.items if rank(item) not in chosen]
     return [
-        Unit(own, bare, conflict),
-        *(Unit([item], conflict=conflict, further=True) for item in further),
+        Unit(own, conflict, bare),
+        *(Unit([item], conflict, further=True) for item in further),
     ]
 
 

@@ -40,11 +40,22 @@ class Labels:
 
     def of_item(self, item: Item, side: str = "") -> str:
         """The label of a candidate; ``side`` says which part of a conflict it is."""
-        if item.supports or item.sources or item.citations or item.artefacts:
+        _, _, _, _, facts, supports, sources, citations, artefacts, _, _ = item
+        if supports or sources or citations or (artefacts and not self._unbound(item)):
             applicability, observed = self._applicability(item), self._observed(item)
+            standing = self._standing(item, side)
         else:
-            applicability, observed = self._of_facts(item.facts)
-        return f"{self._standing(item, side)}, {applicability}, observed {_date(observed)}"
+            applicability, observed = self._of_facts(facts)
+            standing = self._standing_of(facts, side)
+        return f"{standing}, {applicability}, observed {_date(observed)}"
+
+    def _unbound(self, item: Item) -> bool:
+        """Whether what is registered says no more than its facts do: it rests on some, is bound to
+        no snapshot, and nothing was ever withdrawn of it."""
+        snapshot, withdrawn = self.graph.a_snapshot, self.belief.extents.has
+        return bool(item.facts) and not any(
+            snapshot[row] or withdrawn(entity(ARTEFACT, row)) for row in item.artefacts
+        )
 
     def _of_facts(self, claims: Sequence[int]) -> tuple[str, Instant]:
         """Applicability and observation of what rests on held claims alone, as most does."""
@@ -78,9 +89,13 @@ class Labels:
     # -- standing
 
     def _standing(self, item: Item, side: str) -> str:
-        claims = self._claims(item)
+        torn = bool(item.artefacts) and any(map(self._selects_contested, item.artefacts))
+        return self._standing_of(self._claims(item), side, torn)
+
+    def _standing_of(self, claims: Collection[int], side: str, torn: bool = False) -> str:
+        """The standing of what rests on some claims and, where it is ``torn``, contested others."""
         standings = list(map(self.judge.standing, claims))
-        if item.artefacts and any(map(self._selects_contested, item.artefacts)):
+        if torn:
             standings.append(_CONTESTED)
         weakest = standings[0] if len(standings) == 1 else _weakest(standings)
         if weakest is _CONTESTED:
@@ -144,12 +159,10 @@ class Labels:
         return found
 
     def _premises(self, claim: int) -> list[int]:
-        graph = self.graph
+        graph, sources = self.graph, self.graph.s_source
         found: list[int] = []
-        if claim not in graph.extra_supports:
-            carried = graph.c_carried[claim]
-            if carried == NONE or carried not in graph.s_because:
-                return []
+        if all(sources[support] != NONE for support in graph.supports_of(claim)):
+            return found
         for support in self.belief.live_supports(claim, self.view.v, self.view.k):
             if graph.s_refutes[support]:
                 continue
@@ -202,9 +215,18 @@ class Labels:
         return min(declared)
 
     def _claim_observed(self, claim: int) -> Instant:
-        """When a held claim was last observed."""
+        """When a held claim was last observed, as the view says."""
         sole = self._sole_support(claim)
-        return self.view.observed(claim) if sole == NONE else self._support_observed(sole)
+        if sole != NONE:
+            return self._support_observed(sole)
+        supports = [*self.graph.supports_of(claim)]
+        if all(self.graph.s_observed[support] == NEG for support in supports):
+            for support in reversed(supports):  # of those that state nothing, the newest live one
+                if not self.graph.s_refutes[support] and self.belief.live(
+                    support, self.view.v, self.view.k
+                ):
+                    return self._support_observed(support)
+        return self.view.observed(claim)
 
     def _support_observed(self, support: int) -> Instant:
         stated = self.graph.s_observed[support]

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final
 
 from doxa.engine import times
-from doxa.engine.candidates import Candidate, Unread, from_json, surrogate, to_json
+from doxa.engine.candidates import Candidate, Given, Unread, from_json, surrogate, to_json
 from doxa.engine.errors import CallerError, InvalidTime, NewerFormat
 from doxa.engine.rendering import CHARACTERS
 from doxa.engine.view import TruthView
 
-__all__ = ["Receipt", "Replay", "as_receipt", "digest", "make", "view_json"]
+__all__ = ["Receipt", "Replay", "as_receipt", "digest", "given", "make", "view_json"]
 
 VERSION: Final = 1
 _HEX = re.compile("[0-9a-f]{64}")
@@ -58,8 +58,16 @@ class Receipt:
     @property
     def candidates(self) -> list[Candidate | Unread] | None:
         """The candidates of the request, ``None`` where it was for the registered summaries."""
-        given = self.request["candidates"]
-        return None if given is None else [from_json(one) for one in given]
+        read = given(self)
+        if read is None:
+            return None
+        return [one if isinstance(one, Unread) else Candidate(*one) for one in read]
+
+
+def given(receipt: Receipt) -> list[Given | Unread] | None:
+    """The candidates of a receipt's request, as they were read."""
+    candidates = receipt.request["candidates"]
+    return None if candidates is None else [from_json(one) for one in candidates]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,7 @@ def _recorded(view: TruthView) -> dict[str, str | None]:
 
 
 def make(
-    view: TruthView,
+    view: Mapping[str, Any],
     request: Mapping[str, Any],
     decisions: Mapping[str, Any],
     *,
@@ -142,27 +150,26 @@ def make(
     counter: str,
     text: str,
 ) -> Receipt:
-    """The receipt of an assembly that was just made."""
-    seen = view_json(view)
+    """The receipt of an assembly at a view of these coordinates."""
     return Receipt(
         version=VERSION,
         renderer=renderer,
         counter=counter,
-        view=seen,
+        view=view,
         request=request,
         decisions=decisions,
         digests={
             "text": digest(text),
             "request": digest(request),
             "decisions": digest(decisions),
-            "view": digest(seen),
+            "view": digest(view),
         },
     )
 
 
 def request_json(
     query: str,
-    candidates: list[Candidate | Unread] | None,
+    candidates: Sequence[Given | Unread] | None,
     budget: int,
     top_k: int | None,
 ) -> dict[str, Any]:

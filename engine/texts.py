@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 
+from pydantic_core import from_json
+
 from doxa.engine import codec
 from doxa.engine import events as ev
 from doxa.engine.graph import CLAIM, Graph
@@ -26,6 +28,7 @@ class Texts:
         self._expected: list[int] = []
         self._stored: dict[int, Row] = {}
         self._read: dict[int, ev.Event | None] = {}
+        self._texts: dict[int, str] = {}  # of artefacts, by position
         self.erased: set[str] = set()
 
     def expect(self, artefacts: Iterable[int]) -> None:
@@ -47,16 +50,40 @@ class Texts:
         row = self._stored.pop(position, None)
         if row is None:
             together = {position, *self._expected}
-            self._stored = self._rows([*together.difference(self._read)])
+            self._stored = self._rows([*together.difference(self._read, self._texts)])
             self._expected = []
             row = self._stored.pop(position)
         return row
 
     def artefact(self, row: int) -> str | None:
         """The registered text of an artefact, ``None`` where it was erased."""
-        event = self.event(self.graph.a_pos[row])
+        position = self.graph.a_pos[row]
+        text = self._texts.get(position)
+        if text is None and position not in self._read:
+            stored = self._row(position)
+            text = _plain_text(stored)
+            if text is None:
+                self._stored[position] = stored
+            else:
+                self._texts[position] = text
+        if text is not None:
+            return text
+        event = self.event(position)
         assert event is None or isinstance(event, ev.Artefact), event
         return None if event is None else event.text
+
+
+def _plain_text(stored: Row) -> str | None:
+    """The text of a stored artefact without the event around it; ``None`` where it was erased, or
+    has to be decoded to be told what is wrong with it."""
+    if stored.data is None:
+        return None
+    try:
+        head, data = from_json(stored.head), from_json(stored.data)
+        text = data["text"] if head["v"] == codec.VERSION else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return text if type(text) is str else None
 
 
 def side_text(graph: Graph, texts: Texts, number: int) -> str:

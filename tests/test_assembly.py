@@ -13,7 +13,7 @@ import pytest
 
 import doxa
 from doxa import CallerError, Candidate, Ledger, Reason
-from doxa.engine import eligibility, store
+from doxa.engine import judging, store
 from doxa.engine.assembly import Block
 from doxa.engine.readers import Readers
 
@@ -551,7 +551,7 @@ def test_registered_texts_are_read_together(
         return select(self, sql, parameters)
 
     monkeypatch.setattr(Readers, "select", noted)
-    monkeypatch.setattr(eligibility, "PAGE", page)
+    monkeypatch.setattr(judging, "PAGE", page)
     monkeypatch.setattr(store, "AT_ONCE", at_once)
     block = assemble(ledger, *given)
     assert block.ids == ("n0", "n1", "n2", "t0", "t1", "t2")

@@ -1,0 +1,286 @@
+"""Which candidates may be served at a view, and what each of them rests on.
+
+Every candidate is judged, before anything is ranked. Most rest on claims alone, or are a registered
+summary that does: those are judged in few steps, all others closely. Both ways come to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.candidates import Given, Omission, Unread
+from doxa.engine.eligibility import (
+    NOTHING,
+    Item,
+    Judge,
+    Missing,
+    Problem,
+    as_item,
+    first_of,
+    name_of,
+    once,
+)
+from doxa.engine.events import Ref
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.registry import Reason
+from doxa.engine.view import Id
+
+__all__ = ["judged"]
+
+_HELD = (Standing.REPORTED, Standing.CORROBORATED, Standing.CONTESTED)  # in no time, unlike a set
+assert {*_HELD} == HELD
+_CONTESTED = Standing.CONTESTED
+PAGE: Final = 1_000  # candidates whose registered texts are read at once
+
+
+def judged(judge: Judge, given: Iterable[Given | Unread]) -> Iterator[Item | Omission]:
+    """Each candidate with what it rests on, or the first reason why it may not be served.
+
+    The registered texts that they need are read a page of candidates at a time.
+    """
+    left = iter(given)
+    while page := [_begun(judge, one) for one in islice(left, PAGE)]:
+        begun = [one for one in page if isinstance(one, _Summary | _Close)]
+        judge.texts.expect(chain.from_iterable(one.registered() for one in begun))
+        yield from (one.outcome() if isinstance(one, _Summary | _Close) else one for one in page)
+
+
+def _begun(judge: Judge, given: Given | Unread) -> Item | Omission | _Summary | _Close:
+    if isinstance(given, Unread):
+        reason = Reason.INVALID_ANNOTATION if given.declares else Reason.MISSING_ANNOTATION
+        return Omission(given.id, reason, given.detail)
+    return _quickly(judge, given) or _Close(judge, given)
+
+
+# ------------------------------------------------------------ in few steps
+
+
+def _quickly(judge: Judge, given: Given) -> Item | Omission | _Summary | None:
+    """What becomes of a text that rests on claims alone, or of a registered summary that does, as
+    far as can be told without its text; ``None`` for all others, and whatever is unusual."""
+    id, text, facts, supports, citations, sources, score, artefact, workspace = given
+    if supports or citations or sources or workspace is not None:
+        return None
+    if artefact is not None:
+        return _summary(judge, given, artefact)
+    if text is None or not facts:
+        return None
+    rows, missing, contested = [], None, False
+    for fact in facts:
+        claim = judge.claim(fact)
+        if claim == NONE:
+            return None
+        standing = judge.standing(claim)
+        if standing not in _HELD:
+            missing = missing or (fact, standing)
+        elif standing is _CONTESTED:
+            contested = True
+        rows.append(claim)
+    if missing is not None:
+        fact, standing = missing
+        return Omission(id, Reason.MISSING_FACT, f"{fact!r} is {standing}", name_of(fact), standing)
+    once_each = tuple(rows) if len(rows) == 1 else once(rows)
+    torn = judge.contested_of(once_each) if contested else ()
+    return as_item((id, "", score, text, once_each, (), (), (), (), NOTHING, torn))
+
+
+def _summary(judge: Judge, given: Given, artefact: str | Ref) -> Omission | _Summary | None:
+    row = judge.plain_summary(artefact)
+    if row == NONE:
+        return None
+    facts = [*judge.graph.a_facts[row]]
+    missing = next((claim for claim in facts if judge.standing(claim) not in _HELD), NONE)
+    for fact in given.facts:
+        claim = judge.claim(fact)
+        if claim == NONE or (missing == NONE and judge.standing(claim) not in _HELD):
+            return None
+        facts.append(claim)
+    if missing == NONE:
+        return _Summary(judge, given, row, once(facts)) if judge.counts(row) else None
+    if judge.belief.held(missing, judge.view.v, judge.view.k):
+        return None
+    about, standing = judge.graph.claim_id(missing), judge.standing(missing)
+    detail = f"registered {name_of(artefact)!r} rests on {about!r} ({standing})"
+    return Omission(given.id, Reason.MISSING_FACT, detail, about, standing)
+
+
+class _Summary(NamedTuple):
+    """A registered summary that rests on claims alone, each of them held; its text is unread."""
+
+    judge: Judge
+    given: Given
+    row: int
+    facts: tuple[int, ...]
+
+    def registered(self) -> Sequence[int]:
+        """The artefacts that it names."""
+        return (self.row,)
+
+    def outcome(self) -> Item | Omission:
+        judge, given, row, facts = self
+        text = judge.texts.artefact(row)
+        if text is None or not (given.text is None or given.text == text):
+            return _Close(judge, given).outcome()
+        workspace = judge.workspaces[judge.graph.a_ws[row]]
+        torn = judge.contested_of(facts)
+        return as_item(
+            (given.id, workspace, given.score, text, facts, (), (), (), (row,), NOTHING, torn)
+        )
+
+
+# ------------------------------------------------------------ closely
+
+
+class _Close:
+    """One candidate, looked at closely: the rows that it declares, and the problems found."""
+
+    def __init__(self, judge: Judge, given: Given) -> None:
+        self.judge, self.given = judge, given
+        self.problems: list[Problem] = []
+        self.facts: list[int] = []
+        self.supports: list[int] = []
+        self.sources: list[int] = []
+        self.citations: list[int] = []
+        self.artefact = NONE  # the registered summary that it is, if it is one
+        self.unknown: list[Problem] = []  # citations that are, a problem after all others
+        self.places = judge.places(given.workspace)
+        if self.places is None:
+            detail = f"workspace {given.workspace!r} is out of the view's sight"
+            self.problems.append(Problem(Reason.WRONG_WORKSPACE, detail))
+        else:
+            self._find_registered(self.places)
+
+    def registered(self) -> list[int]:
+        """The artefacts that it names, as far as the view may know them."""
+        pos, k = self.judge.graph.a_pos, self.judge.view.k
+        rows = (self.artefact, *self.citations)
+        return [row for row in rows if row != NONE and pos[row] <= k]
+
+    def outcome(self) -> Item | Omission:
+        given = self.given
+        if self.places is not None:
+            self._look_up(self.places)
+        problem = first_of(self.problems)
+        if problem is not None:
+            return Omission(given.id, *problem)
+        return self._item()
+
+    def _look_up(self, places: Sequence[str]) -> None:
+        given, judge = self.given, self.judge
+        if self.artefact != NONE:
+            self._note(judge.artefact(self.artefact, given.text))
+        for id in given.facts:
+            self._fact(id, places)
+        for id in given.supports:
+            self._support(id, places)
+        for name in given.sources:
+            self._source(name, places)
+        for row in self.citations:
+            self._note(judge.citation(row))
+        self.problems += self.unknown
+
+    def _note(self, problem: Problem | None) -> None:
+        if problem is not None:
+            self.problems.append(problem)
+
+    def _found(self, id: Id, kind: int, places: Sequence[str], upto: int) -> int:
+        try:
+            return self.judge.find(id, kind, places, upto)
+        except Missing as missing:
+            unknown = missing.reason is Reason.MISSING_FACT
+            standing = Standing.NOT_YET_KNOWN if unknown else None
+            self.problems.append(Problem(missing.reason, str(missing), name_of(id), standing))
+            return NONE
+
+    def _find_registered(self, places: Sequence[str]) -> None:
+        given, horizon = self.given, self.judge.view.horizon
+        if given.artefact is not None:
+            self.artefact = self._found(given.artefact, ARTEFACT, places, horizon)
+        elif given.facts or given.supports or given.citations or given.sources:
+            if given.text is None:
+                self.problems.append(Problem(Reason.INVALID_ANNOTATION, "text is missing"))
+        else:
+            self.artefact = self._found(given.id, ARTEFACT, places, horizon)
+            if self.problems and self.problems[-1].reason is Reason.UNKNOWN_ARTIFACT:
+                detail = "declares no facts, supports, citations or sources that it rests on"
+                self.problems[-1] = Problem(Reason.MISSING_ANNOTATION, detail)
+        before, self.problems = self.problems, []
+        for id in given.citations:
+            row = self._found(id, ARTEFACT, places, horizon)
+            if row != NONE:
+                self.citations.append(row)
+        self.problems, self.unknown = before, self.problems
+
+    def _fact(self, id: Id, places: Sequence[str]) -> None:
+        judge = self.judge
+        row = judge.claim(id) if self.given.workspace is None else NONE
+        if row != NONE:
+            standing = judge.standing(row)
+        else:
+            row = self._found(id, CLAIM, places, judge.view.k)
+            if row == NONE:
+                return
+            in_sight = judge.view.in_sight(row)
+            standing = judge.standing(row) if in_sight else Standing.NOT_YET_KNOWN
+        if standing not in _HELD:
+            detail = f"{name_of(id)!r} is {standing}"
+            self.problems.append(Problem(Reason.MISSING_FACT, detail, name_of(id), standing))
+        self.facts.append(row)
+
+    def _support(self, id: Id, places: Sequence[str]) -> None:
+        view = self.judge.view
+        row = self._found(id, SUPPORT, places, view.k)
+        if row == NONE:
+            return
+        claim = view.graph.s_claim[row]
+        if not view.belief.live(row, view.v, view.k):
+            detail = f"{name_of(id)!r} is not live"
+            self.problems.append(Problem(Reason.MISSING_SUPPORT, detail, name_of(id)))
+        elif not view.in_sight(claim):
+            unknown, about = Standing.NOT_YET_KNOWN, view.graph.claim_id(claim)
+            detail = f"{about!r}, which {name_of(id)!r} is about, is {unknown} here"
+            self.problems.append(Problem(Reason.MISSING_FACT, detail, about, unknown))
+        self.supports.append(row)
+
+    def _source(self, name: str, places: Sequence[str]) -> None:
+        view = self.judge.view
+        try:
+            rows = self.judge.source_rows(name, places)
+        except Missing as missing:
+            self.problems.append(Problem(missing.reason, str(missing), name))
+            return
+        if not all(view.belief.source_live(row, view.v, view.k) for row in rows):
+            detail = f"the source {name!r} is withdrawn"
+            self.problems.append(Problem(Reason.MISSING_SUPPORT, detail, name))
+        self.sources += rows
+
+    def _item(self) -> Item:
+        given, judge, row = self.given, self.judge, self.artefact
+        text, workspace = given.text, given.workspace or ""
+        facts, supports, sources = self.facts, self.supports, self.sources
+        citations = self.citations
+        if row != NONE:
+            graph = judge.graph
+            text, workspace = judge.texts.artefact(row), judge.workspaces[graph.a_ws[row]]
+            facts, supports = [*graph.a_facts[row], *facts], [*graph.a_supports[row], *supports]
+            sources = [*graph.a_sources[row], *sources]
+            citations = [*graph.a_citations[row], *citations]
+        assert text is not None, given
+        cited = once(citations)
+        item = Item(
+            given.id,
+            workspace,
+            given.score,
+            text,
+            once(facts),
+            once(supports),
+            once(sources),
+            cited,
+            () if row == NONE else (row,),
+            judge.declared_by(cited),
+        )
+        contested = judge.contested(item)
+        return item._replace(contested=contested) if contested else item
