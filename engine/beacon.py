@@ -27,7 +27,8 @@ class Beacon:
     def __init__(self, path: str | None) -> None:
         self._path = path if sys.platform != "win32" else None
         self._file: int | None = None
-        self._inode = 0
+        self._inode = -1
+        self._number = 1  # what was written before the commit under way
         # a log in memory has no other process, and its number no file
         self._own = 0 if path is None else 1
         self._until = math.inf if path is None else 0.0
@@ -43,27 +44,29 @@ class Beacon:
             self._until = time.monotonic() + _TRUSTED
         return self._read()
 
-    def committing(self) -> None:
-        """Before a commit, under the lock."""
+    def committing(self, inode: int) -> None:
+        """Before a commit, under the lock, which is on the file of that inode."""
         if self._path is None:
             return
-        self._find(self._path)
+        if inode != self._inode:
+            self._find(self._path)
         number = self._read()
         if number == 1:  # a new file
             number = int.from_bytes(os.urandom(6), "little")
-        self._write(number | 1)
+        self._number = number | 1
+        self._write(self._number)
 
     def committed(self) -> None:
         """After a commit, under the lock."""
         if self._path is None:
             self._own += 2
         else:
-            self._write((self._read() | 1) + 1)
+            self._write(self._number + 1)
 
     def close(self) -> None:
         """Lets the file go."""
         if self._file is not None:
-            file, self._file = self._file, None
+            file, self._file, self._inode = self._file, None, -1
             os.close(file)
 
     def __del__(self) -> None:
@@ -72,15 +75,17 @@ class Beacon:
     def _read(self) -> int:
         if self._path is None:
             return self._own
-        with contextlib.suppress(OSError):  # without it, the log itself is asked
-            if self._file is not None:
-                found = os.pread(self._file, _SIZE, 0)
-                return int.from_bytes(found, "little") if len(found) == _SIZE else 1
-        return 1
+        if self._file is None:  # the log itself is asked
+            return 1
+        try:
+            found = os.pread(self._file, _SIZE, 0)
+        except OSError:
+            return 1
+        return int.from_bytes(found, "little") if len(found) == _SIZE else 1
 
     def _write(self, number: int) -> None:
-        with contextlib.suppress(OSError):
-            if self._file is not None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
                 os.pwrite(self._file, number.to_bytes(_SIZE, "little"), 0)
 
     def _find(self, path: str) -> None:

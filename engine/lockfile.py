@@ -27,18 +27,23 @@ class LockFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.inode = 0  # of the file that was locked last
         self._file: int | None = None
         self._queued: int | None = None
 
     def acquire(self, timeout: float) -> bool:
         """Whether the lock was got within ``timeout`` seconds. Raises `OSError`."""
-        deadline = time.monotonic() + timeout
+        deadline: float | None = None
         while True:
             if self._file is None:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o666)
-            if not _lock_now(self._file) and not self._queue(deadline):
-                return False
-            if os.fstat(self._file).st_nlink:
+            if not _lock_now(self._file):
+                deadline = deadline or time.monotonic() + timeout
+                if not self._queue(deadline):
+                    return False
+            found = os.fstat(self._file)
+            if found.st_nlink:
+                self.inode = found.st_ino
                 return True
             self.close()  # somebody deleted the file: lock the one that is there now
 

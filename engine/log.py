@@ -120,6 +120,8 @@ def check_event(event: NewEvent) -> str:
     kind, head, data, tags = event
     if type(head) is not bytes or type(data) is not bytes:
         raise InvalidEvent(f"head and data of a {kind!r} are bytes, not {head!r:.80}, {data!r:.80}")
+    if tags == () and type(kind) is str and kind.isalpha() and kind.isascii():
+        return ""
     if not isinstance(tags, tuple | list):
         raise InvalidEvent(f"tags are {tags!r}; give a tuple of texts")
     for text in (kind, *tags):

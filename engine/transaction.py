@@ -119,12 +119,9 @@ class Transaction:
         try:
             if done:
                 self._connection.execute(_SET_HEAD, self.head)
-                writer.make_room()
-                writer.beacon.committing()
+                writer.committing()
                 self._connection.execute("COMMIT")
-                writer.known = self.head
-                writer.beacon.committed()
-                writer.checkpoint(self._connection)
+                writer.committed(self._connection, self.head)
             else:
                 self._roll_back()
         except sqlite3.Error as failure:
@@ -137,7 +134,7 @@ class Transaction:
         finally:
             writer.end()
         if done:
-            writer.committed()
+            writer.announce()
         elif error is None and self._failure is not None:
             raise self._failure
 

@@ -28,9 +28,9 @@ class Writer:
         timeout: float,
         guard: threading.RLock,
         memory: sqlite3.Connection | None,
-        committed: Callable[[], None],
+        announce: Callable[[], None],
     ) -> None:
-        self.path, self.clock, self.committed = path, clock, committed
+        self.path, self.clock, self.announce = path, clock, announce
         self.known: Head | None = None  # a head that was seen to agree with the last event
         self.inode = 0  # of the file at ``path`` when it was opened
         self.forgotten = self._closed = self._busy = False
@@ -56,7 +56,9 @@ class Writer:
     def begin(self) -> sqlite3.Connection:
         """The connection, in a transaction that holds all locks, until `end`."""
         disk.check_fork(self.path)
-        if not self._guard.acquire(timeout=self._timeout):
+        if not self._guard.acquire(blocking=False) and not self._guard.acquire(
+            timeout=self._timeout
+        ):
             raise self._locked()
         locked = False
         try:
@@ -124,13 +126,17 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def make_room(self) -> None:
-        """Before a commit: sees to it that its flush lengthens no file."""
-        if self._wal is not None:
+    def committing(self) -> None:
+        """Before a commit, in its transaction: others are told, and its flush lengthens no file."""
+        if self._lock is not None and self._wal is not None:
             self._wal.make_room()
+            self.beacon.committing(self._lock.inode)
 
-    def checkpoint(self, connection: sqlite3.Connection) -> None:
-        """Brings a long WAL into the log. The commit stands already, whatever happens here."""
+    def committed(self, connection: sqlite3.Connection, head: Head) -> None:
+        """After a commit, under the lock: others are told, and a long WAL is brought into the log.
+        The commit stands already, whatever happens here."""
+        self.known = head
+        self.beacon.committed()
         if self._wal is not None and self._wal.is_long():
             with contextlib.suppress(sqlite3.Error):
                 row = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
