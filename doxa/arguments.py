@@ -127,22 +127,30 @@ def end_of(fields: dict[str, Any], valid_to: object, valid_until: object) -> Non
     fields["valid_until"] = valid_until
 
 
+_NO_LISTS: Final = (Mapping, str, bytes, ev.Event)
+
+
 def parsed(
     events: Iterable[Mapping[str, Any] | ev.Event],
 ) -> tuple[Sequence[ev.Event | Plain], int | None]:
-    if isinstance(events, Mapping | str | bytes | ev.Event) or not isinstance(events, Iterable):
+    if type(events) is not list and (
+        isinstance(events, _NO_LISTS) or not isinstance(events, Iterable)
+    ):
         raise InvalidEvent(f"{events!r:.80} is no list; give a list of events")
     found: list[ev.Event | Plain] = []
     stamps: set[int] = set()
     for event in events:
-        if isinstance(event, ev.Event):
+        if type(event) is dict:
+            fields: dict[str, Any] = event
+        elif isinstance(event, ev.Event):
             found.append(event)
             continue
-        if not isinstance(event, Mapping):
+        elif isinstance(event, Mapping):
+            fields = dict(event)
+        else:
             raise InvalidEvent(f"{event!r:.80} is no event; give mappings in the exchange form")
-        fields = dict(event)
         if fields.get("id") is None:
-            fields["id"] = fresh(str(fields.get("event", "event")))
+            fields = {**fields, "id": fresh(str(fields.get("event", "event")))}
         if fields.get("recorded_at") is not None:
             stamps.add(times.instant(fields["recorded_at"], "recorded_at"))
         found.append(ready(fields))

@@ -440,7 +440,7 @@ class Writing:
         request = Request(given, recorded_at=stamp, expected=expected, watched=watched)
         done = self._stream.append(request)
         return Commit(
-            tuple(event.id for event in given),
+            tuple([event.id for event in given]),
             done.revision,
             times.moment(done.recorded_at),
             done.new,

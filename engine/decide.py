@@ -82,29 +82,30 @@ class Plainly:
     def accepts(self, commit: Iterable[Plain]) -> bool:
         """Whether all ids of a commit are new, its claims are there or in it, and no source of it
         was ever withdrawn. Otherwise it is for `judge`, and nothing more is accepted here."""
-        find, come, counting = self.graph.find, self.come, self.counting
+        graph, come, counting = self.graph, self.come, self.counting
+        code, known = graph.names.find, graph.ids.find
         later: list[tuple[str, str]] = []  # claims that must be in this commit
         for kind, _, _, workspace, id, claim, source in commit:
-            place = workspace, id
-            if place in come or find(workspace, id) != NONE:
+            place, ws = (workspace, id), code(workspace)
+            if place in come or known(ws, id) != NONE:
                 return False
             come[place] = kind
             if source is not None and (workspace, source) not in counting:
-                if _ever_withdrawn(self.graph, workspace, source):
+                if _ever_withdrawn(graph, workspace, source):
                     return False
                 counting.add((workspace, source))
             if claim is not None:
-                found = find(workspace, claim)
+                found = graph.find(workspace, claim)
                 if found == NONE:
                     later.append((workspace, claim))
                 elif found & 7 != CLAIM:
                     return False
-        return all(come.get(place) == "claim" for place in later)
+        return not later or all(come.get(place) == "claim" for place in later)
 
 
 def _ever_withdrawn(graph: Graph, workspace: str, source: str) -> bool:
     """Whether a source, as an event of that workspace names it, has ever been withdrawn."""
-    for place in {workspace, ""}:
+    for place in (workspace, "") if workspace else ("",):
         row = graph.find_source(place, source)
         if row != NONE and len(graph.withdrawals_of.get(entity(SOURCE, row))):
             return True
