@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from doxa.engine.belief import CORROBORATED, COUNTS, FEW, HOLDS, Belief, Changes
+from doxa.engine.belief import COUNTS, Belief
+from doxa.engine.direct import Direct
 from doxa.engine.graph import (
     ARTEFACT,
     CLAIM,
@@ -27,20 +28,16 @@ __all__ = ["Extents"]
 Lost = tuple[Intervals, Intervals]  # where something counts no longer, and where it does now
 
 
-class Extents:
+class Extents(Direct):
     """The work list of one commit, and what it does to extents."""
 
     def __init__(self, belief: Belief, earlier: int) -> None:
-        self.belief, self.graph = belief, belief.graph
-        self.k = belief.graph.position
-        self.earlier = earlier  # the last position of the commit before
-        self.changes = Changes(self.k)
+        super().__init__(belief, earlier)
         self.causes: dict[int, int] = {}  # entity → cause
         # by kind: entity → where its extent is to be computed anew
         self.windows: dict[int, dict[int, Intervals]] = {
             kind: {} for kind in (WITHDRAWAL, SOURCE, SUPPORT, CORRECTION, POLICY, ARTEFACT, CLAIM)
         }
-        self.claims: dict[int, int] = {}  # claims that may change → cause
         self.shrunk: dict[int, Intervals] = {}  # claim → where its basis or extent was lost
         self.grown: dict[int, Intervals] = {}  # claim → where its basis or extent has gained
         self.disputed: dict[int, Intervals] = {}  # claim → where it may be contested, or no longer
@@ -70,18 +67,20 @@ class Extents:
         graph, kind, row = self.graph, number & 7, number >> 3
         if kind == CLAIM:
             self.changes.subjects[row] = position
-            if graph.c_carried[row] != NONE:
+            if graph.c_carried[row] != NONE and not self._derives(row, position):
                 self._begin_support(graph.c_carried[row], position)
             if graph.c_predicate[row] in graph.single_valued:
                 self.claims.setdefault(row, position)
         elif kind == SUPPORT:
             self._begin_support(row, position)
         elif kind == CORRECTION:
-            self._renew_later(number, ALL, position)
+            if not self._corrects(row, position):
+                self._renew_later(number, ALL, position)
             if graph.k_target[row] != NONE:
                 self.belief.renewed(number)
         elif kind == WITHDRAWAL:
-            self._renew_later(number, graph.base(number), position)
+            if not self._withdraws(row, position):
+                self._renew_later(number, graph.base(number), position)
             self.belief.renewed(number)
         elif kind == ARTEFACT:
             self.changes.registered.append(row)
@@ -110,35 +109,6 @@ class Extents:
             self._grow(claim, where, position)
             if source != NONE and len(graph.extra_supports.get(claim)):
                 self._source(claim, where, position)
-
-    def _agrees(self, claim: int, row: int, position: int) -> bool:
-        """Settles the common case: a further source for all of a claim that its own source alone
-        carries, or that is corroborated throughout. Whether it was that."""
-        graph, beliefs = self.graph, self.belief.beliefs
-        source, carried = graph.s_source[row], graph.c_carried[claim]
-        if (
-            source == NONE
-            or carried in (NONE, row)
-            or graph.s_refutes[row]
-            or not graph.c_plain[claim]
-            or graph.s_digest[row] != NONE
-            or graph.s_from[row] > graph.c_from[claim]
-            or graph.s_to[row] < graph.c_to[claim]
-            or beliefs.is_drafted(claim)
-            or not self.belief.counts_everywhere(source)
-        ):
-            return False
-        leaf = beliefs.leaf(claim)
-        extras = graph.extra_supports.get(claim)
-        if leaf >= 0:
-            return beliefs.code[leaf] == HOLDS | CORROBORATED and len(extras) <= FEW
-        if leaf != NONE or len(extras) != 1 or graph.s_digest[carried] != NONE:
-            return False
-        if graph.s_origin[carried] != graph.s_origin[row]:
-            own = self.belief.own(claim)
-            self.claims.setdefault(claim, position)
-            beliefs.paint(claim, own, CORROBORATED, 0, own)
-        return True
 
     def _source(self, claim: int, where: Intervals, cause: int) -> None:
         self.claims.setdefault(claim, cause)

@@ -27,7 +27,6 @@ from doxa.engine.graph import (
     CORRECTION,
     NONE,
     POLICY,
-    SUPPORT,
     entity,
 )
 from doxa.engine.rivals import RivalGroup
@@ -111,17 +110,9 @@ class _Settlement(Extents):
                 return where
         return subtract(where, left)
 
-    def _basis(self, support: int, where: Intervals) -> Intervals:
-        """Where, of ``where``, a support counts and its premises are held."""
-        basis = self.belief.extent_now(entity(SUPPORT, support), where)
-        for premise in self.graph.s_because.get(support):
-            if not basis:
-                return EMPTY
-            basis = self.belief.held_now(premise, basis)
-        return basis
-
     def _hold(self, claim: int, where: Intervals, on: int, off: int) -> None:
-        self.belief.beliefs.paint(claim, where, on, off, self.belief.own(claim))
+        self.direct.discard(claim)
+        self._paint(claim, where, on, off)
 
     def _fell(self) -> dict[int, Intervals]:
         """Takes from each claim, and from what leans on it, all that only lost ground carried."""
@@ -180,6 +171,8 @@ class _Settlement(Extents):
         graph, belief = self.graph, self.belief
         moved: dict[int, Intervals] = {}
         for claim in belief.beliefs.drafted():
+            if claim in self.direct:
+                continue
             where = intersect(belief.beliefs.differs(claim, HOLDS), belief.own(claim))
             if where:
                 moved[claim] = where

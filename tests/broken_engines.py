@@ -154,7 +154,10 @@ def withdrawing_a_replacement_restores_what_it_replaced() -> Iterator[None]:
 
         return restored
 
-    with instead(Settlement, "_settle_claim", make):
+    with (
+        instead(Settlement, "_settle_claim", make),
+        instead(Settlement, "_withdraws", lambda _: lambda *args: False),
+    ):
         yield
 
 

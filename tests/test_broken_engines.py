@@ -203,14 +203,14 @@ HISTORIES: dict[str, Sequence[Commit]] = {
     "what_was_known_before_the_first_change_is_forgotten": [[claim("c1")], [withdraw("d1", "c1")]],
     "a_change_is_known_a_commit_late": [[claim("c1")], [withdraw("d1", "c1")]],
     "spans_forget_the_longest": [
-        [claim("c1")],
+        [claim("c1"), claim("c2", because=["c1"])],
         [withdraw("d1", "c1", (1, 2))],
         [withdraw("d2", "c1", (0, 4))],
         [withdraw("d3", "d1")],
     ],
     "spans_miss_what_began_long_before": [[single("p1"), claim("c1", 1)], [claim("c2", 2, (2, 4))]],
     "what_comes_after_the_first_many_is_missed": [
-        [claim("c1")],
+        [claim("c1"), claim("c2", because=["c1"])],
         [withdraw("d1", "c1", (0, 2))],
         [withdraw("d2", "c1", (1, 4))],
     ],
