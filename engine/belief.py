@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from doxa.engine import events as ev
+from doxa.engine.crowds import Crowds
 from doxa.engine.graph import (
     CLAIM,
     CORRECTION,
@@ -142,8 +143,7 @@ class Belief:
         self._spans: dict[int, Spans] = {}  # by entity: its live children, where there are many
         self._origins: dict[int, Origins] = {}
         self._object_keys: dict[int, str] = {}
-        # by key, where there are many claims: their intervals up to a row, never changed once made
-        self._about: dict[int, tuple[Spans, int]] = {}
+        self.crowds = Crowds(self.graph)
 
     # ------------------------------------------------------------ asking, at a position k
 
@@ -359,24 +359,8 @@ class Belief:
 
     def about(self, subject: int, predicate: int, v: Instant) -> list[int]:
         """The claims about a subject and predicate whose own intervals hold an instant, for keys
-        with many. O(log n + those, and what is newer than the last time the key was put in order).
-        """
-        graph = self.graph
-        row, following = graph.newest_about(subject, predicate), graph.c_next_key
-        spans, last = self._about.get(subject << 32 | predicate, (Spans(), NONE))
-        newer = []
-        while row > last:
-            newer.append(row)
-            row = following[row]
-        if len(newer) > max(self.many, len(spans) // 4):
-            spans, last = Spans(), newer[0]
-            for claim in graph.claims_about(subject, predicate):
-                if claim <= last:
-                    spans.add(claim, graph.c_from[claim], graph.c_to[claim])
-            self._about[subject << 32 | predicate] = spans, last
-            newer = []
-        found = [claim for claim in newer if graph.c_from[claim] <= v < graph.c_to[claim]]
-        return [*found, *spans.meeting(v, v + 1)]
+        with many."""
+        return self.crowds.about(subject, predicate, v, self.many)
 
     # -- children: what withdraws, corrects or supports one thing
 

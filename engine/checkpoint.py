@@ -35,11 +35,12 @@ from doxa.engine.graph import Graph
 from doxa.engine.history import History
 from doxa.engine.moments import Moments
 from doxa.engine.numbers import Keys, Lists, Numbers, Series
+from doxa.engine.points import Points
 from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 5  # of what is stored here; another one is thrown away
+SHAPE: Final = 6  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
@@ -56,7 +57,7 @@ _FOUND_AGAIN: Final = {
         "_spans",
         "_origins",
         "_object_keys",
-        "_about",
+        "crowds",
     ),
     "registry": ("belief", "graph", "payload", "_bound", "_fingerprints"),
     "history": ("default", "_drafts", "_drafted"),
@@ -106,6 +107,11 @@ class _Writing:
             value.seal()
             for part, of in value.sealed().items():
                 self.put_any(f"{name}.{part}", of)
+        elif isinstance(value, Points):
+            if value.laid is not None:
+                self.numbers[f"{name}.shift"] = value.laid.shift
+                self.put(f"{name}.heads", value.laid.heads)
+                self.put(f"{name}.records", value.laid.records)
         elif isinstance(value, Series | Moments):
             for part in ("ends", "values") if isinstance(value, Series) else ("at", "row"):
                 self.put(f"{name}.{part}", getattr(value, part))
@@ -274,6 +280,8 @@ class _Reading:
         elif isinstance(value, Moments):
             self.fill(f"{name}.at", value.at)
             self.fill(f"{name}.row", value.row)
+        elif isinstance(value, Points):
+            pass  # laid when the names are there
         elif isinstance(value, History):
             self.fill_all(name, value, _FOUND_AGAIN["history"])
         else:
@@ -283,6 +291,12 @@ class _Reading:
                 self.fill(f"{name}.{side}", filled)
             for key, size, end in zip(keys, sizes, accumulate(sizes), strict=True):
                 value[key] = rows[end - size : end]
+
+    def lay(self, name: str, graph: Graph) -> None:
+        """Takes the records of a graph over, whose names are there."""
+        shift = self.numbers[f"{name}.shift"]
+        heads, records = self.view(f"{name}.heads"), self.view(f"{name}.records")
+        graph.points.lay(graph.names, shift, heads, records)
 
     def fill_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
         for part, value in vars(of).items():
@@ -376,6 +390,7 @@ def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> F
     fold = Fold(payload)
     belief, graph = fold.belief, fold.belief.graph
     reading.fill_all("graph", graph, _FOUND_AGAIN["graph"])
+    reading.lay("graph.points", graph)
     reading.fill_all("belief", belief, _FOUND_AGAIN["belief"])
     reading.fill_all("registry", fold.registry, _FOUND_AGAIN["registry"])
     graph.position, graph.recorded_at = to.position, to.recorded_at

@@ -5,7 +5,7 @@ Every error has a stable ``code`` and a message that gives the values and the ne
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "CallerError",
@@ -37,8 +37,8 @@ class DoxaError(Exception):
     """The root of all errors raised by doxa.
 
     A message that repeats an overlong value is cut in its midst: what it says and advises stays.
-    One that is a function is put into words when somebody reads it: an answer that is often "none"
-    should not cost its explanation.
+    One that is a function, with its arguments behind it, is put into words when somebody reads it:
+    an answer that is often "none" should not cost its explanation.
     """
 
     code = "doxa"
@@ -47,13 +47,18 @@ class DoxaError(Exception):
         super().__init__(_cut(message), *rest)
 
     def __str__(self) -> str:
-        if self.args and callable(self.args[0]):
-            self.args = (_cut(self.args[0]()), *self.args[1:])
+        if self.args:
+            first, *rest = self.args
+            self.args = (_cut(first(*rest)),) if callable(first) else (_cut(first), *rest)
         return super().__str__()
 
     def __repr__(self) -> str:
         str(self)
         return super().__repr__()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        str(self)
+        return super().__reduce__()
 
 
 def _cut(message: object) -> object:
@@ -114,12 +119,14 @@ class NotHeld(CallerError):
     """No value is held at the view."""
 
     code = "not_held"
+    __init__ = Exception.__init__  # raised as often as not, so in no more steps than it needs
 
 
 class SeveralHeld(CallerError):
     """Several distinct values are held at the view; ask for ``values``."""
 
     code = "several_held"
+    __init__ = Exception.__init__
 
 
 class Contested(SeveralHeld):

@@ -41,6 +41,7 @@ class Fold:
         self.sealed = self.position
         for part in (self.belief.graph, self.belief, self.registry):
             seal_all(part)
+        self.belief.graph.points.seal(self.belief.graph)
 
     def apply(
         self, first: int, recorded_at: int, events: Sequence[ev.Event], chain: bytes | None = None

@@ -17,6 +17,7 @@ from typing import Final
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.numbers import Lists, Numbers, Series
+from doxa.engine.points import Points
 from doxa.engine.tables import NONE, Ids, Names, Objects
 
 __all__ = [
@@ -81,6 +82,7 @@ class Rows:
         self.c_plain = bytearray()  # PLAIN where its own source alone makes it held, else 0
         self.c_next_key, self.c_next_subject = _column(), _column()
         self._first_key = Numbers()
+        self.points = Points()
         self._first_subject = _column()  # by the code of the subject
         self.extra_supports = Lists()
         self.dependents = Lists()  # claim → supports that rest on it

@@ -22,6 +22,7 @@ from pydantic_core import from_json, to_json
 
 __all__ = [
     "NONE",
+    "PADDING",
     "Ids",
     "Index",
     "Ints",
@@ -47,7 +48,7 @@ def prime() -> int:
 
 
 _ASKED: Final = 4_096  # codes that are kept at hand beside the sealed ones
-_PADDING: Final = (b"", bytes(3), bytes(2), bytes(1))
+PADDING: Final = (b"", bytes(3), bytes(2), bytes(1))
 
 
 def spread(secret: int) -> int:
@@ -59,7 +60,7 @@ def spread(secret: int) -> int:
 def text_hash(text: bytes, secret: int) -> int:
     """The remainder of a text, as one big-endian number padded to words of 4 bytes, modulo a secret
     prime, spread: two given texts meet for few primes only (Karp and Rabin 1987)."""
-    number = int.from_bytes(text + _PADDING[len(text) & 3], "big")
+    number = int.from_bytes(text + PADDING[len(text) & 3], "big")
     return number * spread(secret) % secret
 
 
@@ -218,33 +219,28 @@ class Names:
     def __init__(self) -> None:
         self.texts = Strings()
         self.secret = prime()
-        self._spread = spread(self.secret)
-        self._codes: dict[str, int] = {}
+        self.spread = spread(self.secret)
+        self.live: dict[str, int] = {}  # the codes that are at hand; others may be sealed
         self._asked: dict[str, int] = {}  # sealed ones that were found of late
         self._index: Index | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
 
-    @property
-    def live(self) -> dict[str, int]:
-        """The codes that are at hand; others may be sealed."""
-        return self._codes
-
     def code(self, text: str) -> int:
         """The number of a text, given out where it is new."""
-        found = self._codes.get(text)
+        found = self.live.get(text)
         if found is None:
             found = self._sealed(text)
             if found == NONE:
                 found = len(self.texts)
                 self.texts.append(text)
-            self._codes[text] = found
+            self.live[text] = found
         return found
 
     def find(self, text: str) -> int:
         """The number of a text, or NONE where it never occurred."""
-        found = self._codes.get(text)
+        found = self.live.get(text)
         if found is None:
             found = self._asked.get(text)
             if found is None:
@@ -261,8 +257,8 @@ class Names:
             return NONE
         sought = text.encode("utf-8", "surrogatepass")
         blob, ends, _ = self.texts.parts[0]
-        number = int.from_bytes(sought + _PADDING[len(sought) & 3], "big")
-        hash = number * self._spread % self.secret
+        number = int.from_bytes(sought + PADDING[len(sought) & 3], "big")
+        hash = number * self.spread % self.secret
         heads, bucket = index.heads, hash >> index.shift
         for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
             if entry >> 32 == hash:
@@ -273,13 +269,22 @@ class Names:
 
     def seal(self) -> None:
         """Moves what is live into the sealed part."""
-        if not self._codes:
+        if not self.live:
             return
         sealed = self.texts.seal()
         ends = np.asarray(sealed.ends)
         hashes = _text_hashes(bytes(sealed.blob), ends, self.secret)
         self._index = Index.over(hashes, np.arange(sealed.size))
-        self._codes = {}
+        self.live = {}
+
+    def hashes(self) -> Ints:
+        """The hashes of the sealed texts, by code."""
+        index = self._index
+        assert index is not None
+        entries = np.asarray(index.entries)
+        found = np.empty(len(entries), np.uint64)
+        found[entries & 0xFFFFFFFF] = entries >> 32
+        return found
 
     def sealed(self) -> dict[str, Any]:
         """The sealed parts by name."""
@@ -288,8 +293,8 @@ class Names:
     def load(self, texts: Texts, secret: int, index: Index | None) -> None:
         """Takes sealed parts over."""
         self.texts.load(texts)
-        self.secret, self._index, self._codes = secret, index, {}
-        self._spread = spread(secret)
+        self.secret, self._index, self.live = secret, index, {}
+        self.spread = spread(secret)
 
 
 class Ids:
@@ -344,7 +349,7 @@ class Ids:
         blob, ends, _ = self.texts.parts[0]
         secret = self.secret
         hash = (
-            int.from_bytes(sought + _PADDING[len(sought) & 3], "big") * self._spread
+            int.from_bytes(sought + PADDING[len(sought) & 3], "big") * self._spread
             + workspace * self._mixed
         ) % secret
         heads, bucket = index.heads, hash >> index.shift

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine import times, words
-from doxa.engine.belief import CONTESTED, HELD, HOLDS, Belief, Standing
+from doxa.engine.belief import HELD, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
+from doxa.engine.holding import check, held_about, several
 from doxa.engine.items import (
     Change,
     ClaimItem,
@@ -189,7 +189,7 @@ class TruthView:
         graph = self.graph
         for text in (subject, predicate):
             if text is not None:
-                _check(text)
+                check(text)
         if subject is None:
             code = None if predicate is None else graph.names.find(predicate)
             for row in range(len(graph.c_pos)):
@@ -217,7 +217,7 @@ class TruthView:
         """
         wanted = standings_of(standing)
         if kind is not None:
-            _check(kind)
+            check(kind)
         found = []
         for row in self.rows(subject, predicate):
             if not self.in_sight(row):
@@ -236,48 +236,6 @@ class TruthView:
             raise NotHeld(f"claim {id!r} is not known at revision {self.k}")
         return ClaimItem(self, row, self.belief.standing(row, self.v, self.k))
 
-    def _held_about(self, subject: str, predicate: str) -> tuple[list[int], bool]:
-        """The rows of what is held, newest first, and whether any of it is contested. The hot path
-        of `value`."""
-        graph, v, k = self.graph, self.v, self.k
-        if not isinstance(subject, str) or not isinstance(predicate, str):
-            _check(subject)
-            _check(predicate)
-        subject_code, predicate_code = graph.names.find(subject), graph.names.find(predicate)
-        found: list[int] = []
-        contested = False
-        if subject_code == NONE or predicate_code == NONE:
-            return found, contested
-        row, following = graph.newest_about(subject_code, predicate_code), graph.c_next_key
-        starts, ends, steps = graph.c_from, graph.c_to, 0
-        while row != NONE:
-            if starts[row] <= v < ends[row]:
-                code = self._holding(row, v, k)
-                if code:
-                    found.append(row)
-                    contested = contested or bool(code & CONTESTED)
-            row, steps = following[row], steps + 1
-            if steps > self.belief.many:
-                rows = sorted(self.belief.about(subject_code, predicate_code, v), reverse=True)
-                codes = {row: code for row in rows if (code := self._holding(row, v, k))}
-                return list(codes), any(code & CONTESTED for code in codes.values())
-        return found, contested
-
-    def _holding(self, row: int, v: int, k: int) -> int:
-        """The code of a claim that is in sight and held, whose interval holds ``v``; else 0."""
-        graph = self.graph
-        if (
-            graph.c_pos[row] > k
-            or graph.c_ws[row] not in self.workspaces
-            or (
-                self.perspective is not None
-                and graph.names.texts[graph.c_perspective[row]] != self.perspective
-            )
-        ):
-            return 0
-        code = self.belief.beliefs.at(row, v, k)
-        return code if code & HOLDS else 0
-
     def held_values(self, rows: Iterable[int], k: int) -> tuple[dict[str, Any], bool]:
         """The distinct objects of the given claims that are held as known at ``k``, by equality
         key, and whether one is contested."""
@@ -294,13 +252,13 @@ class TruthView:
 
     def values(self, subject: str, predicate: str) -> tuple[Any, ...]:
         """The distinct objects held, by value, in the order in which they were first recorded."""
+        held, _ = held_about(self, subject, predicate)
         objects = self.graph.c_object
-        distinct: dict[str, Any] = {}
-        held, _ = self._held_about(subject, predicate)
         if len(held) == 1:
             found = objects[held[0]]
             return (own_copy(found) if isinstance(found, dict | list) else found,)
-        for row in reversed(held):
+        distinct: dict[str, Any] = {}
+        for row in held:
             distinct.setdefault(ev.equality_key(objects[row]), objects[row])
         return tuple(own_copy(item) for item in distinct.values())
 
@@ -310,24 +268,17 @@ class TruthView:
         Raises `NotHeld` where there is none, `SeveralHeld` where there are several distinct ones,
         `Contested` wherever a held one is contested, even alone.
         """
-        held, contested = self._held_about(subject, predicate)
+        held, contested = held_about(self, subject, predicate)
         if not held:
-            raise NotHeld(partial(words.nothing_held, subject, predicate, self.v, self.k))
-        first = self.graph.c_object[held[-1]]  # as in values: of equals, the first recorded
-        if contested or len(held) > 1:
-            self._refuse_several(subject, predicate, held, contested)
+            raise NotHeld(words.nothing_held, subject, predicate, self.v, self.k)
+        objects = self.graph.c_object
+        if contested or (len(held) > 1 and several(objects, held)):
+            told = (subject, predicate, self.v, held, self.graph.claim_id)
+            if contested:
+                raise Contested(words.contested, *told)
+            raise SeveralHeld(words.several_held, *told)
+        first = objects[held[0]]  # as in values: of equals, the first recorded
         return own_copy(first) if isinstance(first, dict | list) else first
-
-    def _refuse_several(
-        self, subject: str, predicate: str, held: list[int], contested: bool
-    ) -> None:
-        graph = self.graph
-        ids = [graph.claim_id(row) for row in reversed(held[-5:])]
-        told = (subject, predicate, self.v, ids, len(held) - len(ids))
-        if contested:
-            raise Contested(partial(words.contested, *told))
-        if len({ev.equality_key(graph.c_object[row]) for row in held}) > 1:
-            raise SeveralHeld(partial(words.several_held, *told))
 
     # -- evidence
 
@@ -477,14 +428,6 @@ class TruthView:
         if not self.in_sight(row):
             return Standing.NOT_YET_KNOWN
         return self.belief.standing(row, self.v, self.k)
-
-
-def _check(text: object) -> None:
-    if not isinstance(text, str):
-        raise CallerError(
-            f"{text!r:.80} is of type {type(text).__name__}; subjects, predicates and kinds are "
-            "text"
-        )
 
 
 def _digest(entries: list[tuple[str, ...]]) -> str:

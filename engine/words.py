@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
 from doxa.engine import times
 
 __all__ = ["contested", "nothing_held", "several_held"]
+
+_NAMED: Final = 5
 
 
 def nothing_held(subject: str, predicate: str, v: int, k: int) -> str:
@@ -14,19 +19,25 @@ def nothing_held(subject: str, predicate: str, v: int, k: int) -> str:
     )
 
 
-def contested(subject: str, predicate: str, v: int, ids: list[str], more: int) -> str:
+def contested(
+    subject: str, predicate: str, v: int, rows: Sequence[int], name: Callable[[int], str]
+) -> str:
     return (
-        f"{subject!r} {predicate!r} is contested at valid_at {times.iso(v)}: {_some(ids, more)}; "
+        f"{subject!r} {predicate!r} is contested at valid_at {times.iso(v)}: {_some(rows, name)}; "
         "values gives all, why says by what"
     )
 
 
-def several_held(subject: str, predicate: str, v: int, ids: list[str], more: int) -> str:
+def several_held(
+    subject: str, predicate: str, v: int, rows: Sequence[int], name: Callable[[int], str]
+) -> str:
     return (
         f"several values of {subject!r} {predicate!r} are held at valid_at {times.iso(v)}: "
-        f"{_some(ids, more)}; ask for values"
+        f"{_some(rows, name)}; ask for values"
     )
 
 
-def _some(ids: list[str], more: int) -> str:
-    return ", ".join(map(repr, ids)) + (f" and {more} more" if more else "")
+def _some(rows: Sequence[int], name: Callable[[int], str]) -> str:
+    """The first few of the claims by name, and how many more there are."""
+    named = ", ".join(repr(name(row)) for row in rows[:_NAMED])
+    return named + (f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else "")

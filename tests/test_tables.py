@@ -216,7 +216,7 @@ def test_texts_of_one_hash_are_told_apart() -> None:
     other = colliding(names.secret, one)
     assert text_hash(other.encode(), names.secret) == text_hash(one.encode(), names.secret)
     assert [names.code(text) for text in (one, other, "a", "a\0", "a\0\0")] == [0, 1, 2, 3, 4]
-    ids.secret, ids._spread = names.secret, names._spread
+    ids.secret, ids._spread = names.secret, names.spread
     for workspace in (0, 1):
         for n, text in enumerate((one, "a", "a\0")):
             ids.add(workspace, text, 10 * workspace + n)

@@ -1,0 +1,137 @@
+"""What is held about one subject and predicate: the way that most questions go.
+
+Where the claims lie side by side (see `points`), they are read there; else along their chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from doxa.engine import events as ev
+from doxa.engine.belief import CONTESTED, HOLDS
+from doxa.engine.errors import CallerError
+from doxa.engine.graph import NONE
+from doxa.engine.points import MIXED, RECORD
+from doxa.engine.tables import PADDING, Objects
+
+if TYPE_CHECKING:
+    from doxa.engine.view import TruthView
+
+__all__ = ["check", "held_about", "several"]
+
+_SIZE: Final = RECORD.size
+_unpack: Final = RECORD.unpack_from
+_number: Final = int.from_bytes
+
+
+def check(text: object) -> None:
+    """Raises `CallerError` for what is no text."""
+    if not isinstance(text, str):
+        raise CallerError(
+            f"{text!r:.80} is of type {type(text).__name__}; subjects, predicates and kinds are "
+            "text"
+        )
+
+
+def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int], bool]:
+    """The rows of what is held, in log order, and whether any of it is contested."""
+    graph = view.graph
+    names, laid = graph.names, graph.points.laid
+    if type(subject) is not str or type(predicate) is not str:
+        check(subject)
+        check(predicate)
+    if laid is None:
+        return _chained(view, names.find(subject), names.find(predicate))
+    live, secret, spread, shift, heads, records = laid
+    if live is not names.live or subject in live:
+        return _chained(view, names.find(subject), names.find(predicate))
+    code = names.find(predicate)
+    if code == NONE:
+        return [], False
+    text = subject.encode("utf-8", "surrogatepass")
+    hash = (_number(text + PADDING[len(text) & 3], "big") * spread + code * MIXED) % secret
+    bucket = hash >> shift
+    first, end = heads[bucket], heads[bucket + 1]
+    belief = view.belief
+    if end - first > belief.many:
+        return _chained(view, names.find(subject), code)
+    v, k = view.v, view.k
+    found: list[int] = []
+    contested, confirmed = False, NONE
+    since = belief.beliefs.since
+    for place in range(first * _SIZE, end * _SIZE, _SIZE):
+        said, about, row, position, workspace, stands, low, high = _unpack(records, place)
+        if said != code or not low <= v < high or position > k:
+            continue
+        if about != confirmed:
+            blob, ends, _ = names.texts.parts[0]
+            if blob[ends[about] : ends[about + 1]] != text:
+                continue
+            confirmed = about
+        if workspace not in view.workspaces or (
+            view.perspective is not None and not _of_perspective(view, row)
+        ):
+            continue
+        if row < len(since) and since[row] <= k:
+            stands = belief.beliefs.at(row, v, k)
+        if stands & HOLDS:
+            found.append(row)
+            if stands & CONTESTED:
+                contested = True
+    return found, contested
+
+
+def _chained(view: TruthView, subject: int, predicate: int) -> tuple[list[int], bool]:
+    """The same along the chain of the claims about a subject and predicate, given in codes."""
+    if subject == NONE or predicate == NONE:
+        return [], False
+    graph, belief, v, k = view.graph, view.belief, view.v, view.k
+    many = belief.crowds.known(subject, predicate)
+    found: list[int] = []
+    if not many:
+        row, following = graph.newest_about(subject, predicate), graph.c_next_key
+        starts, ends, steps = graph.c_from, graph.c_to, 0
+        while row != NONE and not many:
+            if starts[row] <= v < ends[row]:
+                found.append(row)
+            row, steps = following[row], steps + 1
+            many = steps > belief.many
+    if many:
+        found = belief.about(subject, predicate, v)
+    held: list[int] = []
+    contested = False
+    for row in sorted(found):
+        code = _holding(view, row, v, k)
+        if code:
+            held.append(row)
+            contested = contested or bool(code & CONTESTED)
+    return held, contested
+
+
+def _holding(view: TruthView, row: int, v: int, k: int) -> int:
+    """The code of a claim that is in sight and held, whose interval holds ``v``; else 0."""
+    graph = view.graph
+    if (
+        graph.c_pos[row] > k
+        or graph.c_ws[row] not in view.workspaces
+        or (view.perspective is not None and not _of_perspective(view, row))
+    ):
+        return 0
+    code = view.belief.beliefs.at(row, v, k)
+    return code if code & HOLDS else 0
+
+
+def _of_perspective(view: TruthView, row: int) -> bool:
+    graph = view.graph
+    return graph.names.texts[graph.c_perspective[row]] == view.perspective
+
+
+def several(objects: Objects, rows: Sequence[int]) -> bool:
+    """Whether the objects of claims are not all one by value."""
+    texts = {objects.text(row) for row in rows}
+    if len(texts) == 1:
+        return False
+    if all(text[0] == '"' and "\\" not in text for text in texts):
+        return True  # texts without escapes are written in one way alone
+    return len({ev.equality_key(objects[row]) for row in rows}) > 1
