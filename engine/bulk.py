@@ -1,11 +1,12 @@
-"""Folding many stored events at once: claims and supports go into the columns side by side.
+"""Folding many stored events at once: whole pages of the log go into the columns side by side.
 
-What is stored is read a column at a time, with no object made for an event. A claim is *plain*
-where nothing but its own source bears on it: it rests on no premise, its source counts everywhere,
-its predicate is not single-valued. It changes no other claim, so nothing is settled for it; commits
-of plain claims alone go in together. Events of other kinds, and what can't be read this way, are
-decoded and added one by one. What comes of it is what `graph.add` and `settle` make of the same
-events, which the tests compare.
+What is stored is read a column at a time, with no object made for an event. A *run* of commits goes
+into the columns together; then each commit is linked, closed and settled in its turn, so that none
+meets an edge of a later one. A claim is *plain* where nothing but its own source bears on it: it
+rests on no premise, its source counts everywhere, its predicate is not single-valued. It changes no
+other claim, so nothing is settled for it. Events of other kinds, and what can't be read this way,
+are decoded and added one by one, in a run of their commit alone. What comes of it is what
+`graph.add` and `settle` make of the same events, which the tests compare.
 """
 
 from __future__ import annotations
@@ -14,126 +15,102 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pydantic_core import from_json
+import numpy as np
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
-from doxa.engine.belief import Belief, Changes
-from doxa.engine.graph import CLAIM, NONE, SUPPORT
+from doxa.engine.belief import CORROBORATED, HOLDS, Belief, Changes
+from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL
 from doxa.engine.log import Row
+from doxa.engine.pages import READ, Fields, Page, commit_ends
 from doxa.engine.rows import FACT, HYPOTHESIS, PLAIN, SHARED
 from doxa.engine.settle import settle
+from doxa.engine.tables import Ints
 
 __all__ = ["Bulk"]
 
-Fields = dict[str, Any]
-
-_READ: Final = {
-    "claim": {"v", "id", "workspace", "kind", "valid_from", "valid_to", "source", "because"},
-    "support": {
-        "v", "id", "workspace", "claim", "valid_from", "valid_to", "source", "because", "stance",
-    },
-}  # fmt: skip
 _NOTHING: Final[Fields] = {}
+_WHOLE: Final = {"v", "id", "workspace", "claim", "source"}  # of supports for all of a claim
 
 
 class Bulk:
     """Takes stored rows into one belief, commit by commit."""
 
     def __init__(
-        self, belief: Belief, taken: Callable[[Changes], None], watched: Callable[[], bool]
+        self,
+        belief: Belief,
+        taken: Callable[[Changes], None],
+        watched: Callable[[], bool],
+        depended: Callable[[int], bool],
     ) -> None:
-        """``taken`` sees what each commit changed; of plain claims too while ``watched``."""
+        """``taken`` sees what each commit changed; of plain claims too while ``watched``, and of
+        all that is ``depended`` on."""
         self.belief, self.graph = belief, belief.graph
-        self.taken, self.watched = taken, watched
-        self._counting: dict[tuple[int, str], int] = {}  # sources that count everywhere
+        self.taken, self.watched, self.depended = taken, watched, depended
+        self._counting: set[int] = set()  # sources that count everywhere
+        self._sources: dict[int, dict[str | None, int]] = {}  # workspace → name → source
 
     def follow(self, rows: Sequence[Row]) -> None:
         """Takes in whole commits, in order."""
         assert rows[0].position == self.graph.position + 1, (rows[0], self.graph.position)
         assert rows[0].recorded_at > self.graph.recorded_at, (rows[0], self.graph.recorded_at)
-        self._counting.clear()
-        heads, contents = _read(rows)
-        if len(rows) == 1 and self._quiet(heads, contents):
-            self._add_one(rows[0], heads[0] or _NOTHING, contents[0])
+        self._counting, self._sources = set(), {}
+        page = Page.read(rows)
+        if len(rows) == 1 and self._quiet(page.kinds[0], page.heads[0], page.contents[0]):
+            self._add_one(rows[0], page.heads[0], page.contents[0])
             return
-        ends = [
-            i
-            for i in range(1, len(rows) + 1)
-            if i == len(rows) or rows[i].recorded_at != rows[i - 1].recorded_at
-        ]
         first = 0
-        quiet: list[int] = []  # ends of commits of plain claims alone that are still to be added
-        for end in ends:
-            start = quiet[-1] if quiet else first
-            if self._quiet(heads[start:end], contents[start:end]):
-                quiet.append(end)
+        run: list[int] = []  # where the commits end that are still to be taken in, together
+        for end in commit_ends(rows):
+            start = run[-1] if run else first
+            if self._goes_along(page, start, end):
+                run.append(end)
                 continue
-            if quiet:
-                self._add_quiet(rows, heads, contents, first, quiet)
-                first, quiet = quiet[-1], []
-            self._commit(rows[first:end], heads[first:end], contents[first:end])
-            first = end
-        if quiet:
-            self._add_quiet(rows, heads, contents, first, quiet)
+            if run:
+                self._take(rows[first:start], page.part(first, start), [e - first for e in run])
+            self._take(rows[start:end], page.part(start, end), [end - start], alone=True)
+            first, run = end, []
+        if run:
+            self._take(rows[first:], page.part(first, len(rows)), [e - first for e in run])
 
-    def _quiet(self, heads: Sequence[Fields | None], contents: Sequence[Fields]) -> bool:
-        """Whether a commit holds plain claims alone."""
-        if self.graph.has_dangling or self.watched():
+    def _goes_along(self, page: Page, start: int, end: int) -> bool:
+        """Whether a commit can be taken in together with others: whether the rows of later ones,
+        without their edges, change nothing for it, nor does it change how they are read."""
+        if self.graph.has_dangling or None in page.heads[start:end]:
             return False
-        return all(
-            head is not None and "claim" not in head and self._plain(head, content)
-            for head, content in zip(heads, contents, strict=True)
+        if not self.graph.single_valued:
+            return True
+        return not any(
+            kind == "claim" and self._single_valued(content["predicate"])
+            for kind, content in zip(page.kinds[start:end], page.contents[start:end], strict=True)
         )
-
-    def _plain(self, head: Fields, content: Fields) -> bool:
-        if "because" in head or self._single_valued(content["predicate"]):
-            return False
-        return "source" not in head or self._counts(head.get("workspace", ""), head["source"])
 
     def _single_valued(self, predicate: str) -> bool:
-        declared = self.graph.single_valued
-        return bool(declared) and self.graph.names.find(predicate) in declared
+        return self.graph.names.find(predicate) in self.graph.single_valued
 
-    def _counts(self, workspace: str, name: str) -> bool:
-        """Whether a source counts everywhere; its row is made where it is new."""
-        ws = self.graph.names.code(workspace)
-        if (ws, name) in self._counting:
-            return True
-        source = self.graph.source(ws, name)
-        if not self.belief.counts_everywhere(source):
+    # -- one plain claim
+
+    def _quiet(self, kind: str, head: Fields | None, content: Fields) -> bool:
+        """Whether a commit of one event holds a plain claim."""
+        graph = self.graph
+        if kind != "claim" or head is None or "because" in head:
             return False
-        self._counting[ws, name] = source
-        return True
-
-    def _add_quiet(
-        self,
-        rows: Sequence[Row],
-        heads: Sequence[Fields | None],
-        contents: Sequence[Fields],
-        first: int,
-        ends: Sequence[int],
-    ) -> None:
-        last = ends[-1]
-        added = [head for head in heads[first:last] if head is not None]
-        workspaces, numbers = self._add(
-            added, contents[first:last], [row.position for row in rows[first:last]]
+        if graph.has_dangling or self.watched():
+            return False
+        if graph.single_valued and self._single_valued(content["predicate"]):
+            return False
+        ws = graph.names.code(head.get("workspace", ""))
+        return "source" not in head or self.belief.counts_everywhere(
+            graph.source(ws, head["source"])
         )
-        self.graph.ids.extend(workspaces, [head["id"] for head in added], numbers)
-        start = 0
-        for end in ends:
-            row = rows[end - 1]
-            seen = set(workspaces[start : end - first])
-            self.graph.close_commit(row.position, row.recorded_at, seen)
-            start = end - first
 
     def _add_one(self, row: Row, head: Fields, content: Fields) -> None:
-        """One plain claim, the whole commit: as `_add_quiet`, without lists of one."""
+        """One plain claim, the whole commit: as `_take`, without lists of one."""
         graph = self.graph
         code = graph.names.code
         ws, support = code(head.get("workspace", "")), NONE
         if "source" in head:
-            source, details = self._source(ws, head["source"]), content.get("source", _NOTHING)
+            source, details = graph.source(ws, head["source"]), content.get("source", _NOTHING)
             origin, digest = details.get("origin"), details.get("digest")
             support = graph.put_support(
                 row.position,
@@ -161,186 +138,273 @@ class Bulk:
         graph.ids.add(ws, head["id"], claim * 8 + CLAIM)
         graph.close_commit(row.position, row.recorded_at, (ws,))
 
-    def _commit(
-        self, rows: Sequence[Row], heads: Sequence[Fields | None], contents: Sequence[Fields]
+    # -- a run of commits
+
+    def _take(
+        self, rows: Sequence[Row], page: Page, ends: Sequence[int], alone: bool = False
     ) -> None:
-        graph = self.graph
-        earlier, recorded_at = graph.position, rows[-1].recorded_at
-        apart = [i for i, head in enumerate(heads) if head is None]
-        # a claim may be what a correction has been waiting for; and rows keep the log's order
-        if graph.has_dangling or any(rows[i].type in _READ for i in apart):
-            heads, apart = [None] * len(rows), list(range(len(rows)))
-        read = [head for head in heads if head is not None]
-        positions: Sequence[int] = range(earlier + 1, earlier + 1 + len(rows))
-        if apart:
-            kept = [i for i, head in enumerate(heads) if head is not None]
-            contents = [contents[i] for i in kept]
-            positions = [earlier + 1 + i for i in kept]
-        workspaces, numbers = self._add(read, contents, positions)
-        plain = set() if self.watched() else self._plainly(read, numbers)
-        ids = [head["id"] for head in read]
+        """Takes in a run; a commit ``alone`` may hold events of any sort."""
+        graph, earlier = self.graph, self.graph.position
+        apart = page.set_apart(graph.has_dangling) if alone else []
+        workspaces, ids, entities = self._add(page, earlier + 1)
         decoded: list[tuple[ev.Event, int]] = []
         for i in apart:
             event = codec.decode(rows[i].type, rows[i].head, rows[i].data)
-            ws = graph.names.code(event.workspace)
-            number = graph.add_row(rows[i].position, recorded_at, ws, event)
-            decoded.append((event, number >> 3))
-            workspaces.insert(i, ws)
-            ids.insert(i, event.id)
-            numbers.insert(i, number)
-        graph.ids.extend(workspaces, ids, numbers)
-        others = [(i, number) for i, number in enumerate(numbers) if number not in plain]
-        for i, number in others:
-            head = heads[i]
-            if head is not None:
-                self._link(head, number, workspaces[i])
-        graph.link(decoded)
-        graph.close_commit(rows[-1].position, recorded_at, set(workspaces))
-        if others:
-            placed = [(earlier + 1 + i, number) for i, number in others]
-            changes = settle(self.belief, earlier, placed)
-            if changes.sources:
-                self._counting.clear()
-            self.taken(changes)
+            ids[i], ws = event.id, graph.names.code(event.workspace)
+            workspaces[i] = ws
+            entities[i] = graph.add_row(rows[i].position, rows[i].recorded_at, ws, event)
+            decoded.append((event, entities[i] >> 3))
+        graph.ids.extend(workspaces, ids, entities)
+        others, touched = self._others(page, entities), set(workspaces)
+        start = first = last = 0
+        for end in ends:
+            while last < len(others) and others[last] < end:
+                last += 1
+            here, first = others[first:last], last
+            for i in here:
+                if page.heads[i] is not None:
+                    self._link(page.kinds[i], page.heads[i], entities[i] >> 3, workspaces[i])
+            graph.link(decoded)
+            seen = touched if len(touched) == 1 else set(workspaces[start:end])
+            graph.close_commit(earlier + end, rows[end - 1].recorded_at, seen)
+            if here and not alone:
+                here = self._agreeing(page, here, entities, earlier + start)
+            if here:
+                placed = [(earlier + 1 + i, entities[i]) for i in here]
+                changes = settle(self.belief, earlier + start, placed)
+                if changes.sources:
+                    self._counting = set()
+                self.taken(changes)
+            start = end
 
-    def _plainly(self, heads: Sequence[Fields], numbers: Sequence[int]) -> set[int]:
-        """Those of the added entities that are plain claims."""
+    def _agreeing(
+        self, page: Page, places: list[int], entities: Sequence[int], earlier: int
+    ) -> list[int]:
+        """Settles what is met most among the events of a commit: one further source for all of a
+        claim that its own source alone carries, where nothing else touches that claim. The places
+        of all others."""
+        belief, graph = self.belief, self.graph
+        if self.watched():
+            return places
+        left, supports = [], []
+        for i in places:
+            head = page.heads[i]
+            if page.kinds[i] == "support" and head.keys() <= _WHOLE:
+                supports.append(i)
+            else:
+                left.append(i)
+        touched = self._touched([entities[i] for i in left])
+        beliefs, extras, leaf = belief.beliefs, graph.extra_supports, belief.beliefs.leaf
+        for i in supports:
+            row = entities[i] >> 3
+            claim, source = graph.s_claim[row], graph.s_source[row]
+            carried = graph.c_carried[claim]
+            if (
+                claim in touched
+                or not graph.c_plain[claim]
+                or leaf(claim) != NONE
+                or len(extras.get(claim)) != 1
+                or graph.s_digest[row] != NONE
+                or graph.s_digest[carried] != NONE
+                or not self._counts(source)
+                or self.depended(claim * 8 + CLAIM)
+                or graph.c_predicate[claim] in graph.single_valued
+                or graph.contradictions.get(claim)
+            ):
+                left.append(i)
+                continue
+            if graph.s_origin[carried] != graph.s_origin[row]:
+                beliefs.begin(claim, HOLDS | CORROBORATED, graph.position)
+            if graph.c_pos[claim] <= earlier:
+                belief.changed_claim.append(claim)
+                belief.changed_at.append(graph.position)
+        left.sort()
+        return left
+
+    def _touched(self, entities: list[int]) -> set[int]:
+        """The claims that events name which may change them. One without a row of belief is changed
+        by no other event, as long as it has no rival."""
         graph = self.graph
-        carried, sources = graph.c_carried, graph.s_source
-        plain = {
-            number
-            for head, number in zip(heads, numbers, strict=True)
-            if number & 7 == CLAIM and "because" not in head
-        }
-        named = {n: c for n in plain if (c := carried[n >> 3]) != NONE}
-        counting = set(self._counting.values())
-        for source in {sources[c] for c in named.values()} - counting:
-            if self.belief.counts_everywhere(source):
-                counting.add(source)
-        plain.difference_update([n for n, c in named.items() if sources[c] not in counting])
-        if graph.single_valued:
-            plain = {n for n in plain if graph.c_predicate[n >> 3] not in graph.single_valued}
-        return plain
+        touched = set()
+        for number in entities:
+            kind, row = number & 7, number >> 3
+            if kind == WITHDRAWAL:
+                number = graph.w_target[row]
+                kind, row = number & 7, number >> 3
+            if kind == CORRECTION:
+                touched.add(graph.k_target[row])
+            elif kind == SUPPORT:
+                touched.add(graph.s_claim[row])
+            elif kind == CLAIM:
+                touched.add(row)
+        return touched
 
-    def _link(self, head: Fields, number: int, ws: int) -> None:
-        """Adds the edges of a claim or support, now that all of its commit have their rows."""
-        graph, row = self.graph, number >> 3
-        if number & 7 == CLAIM:
-            row = graph.c_carried[row]
+    def _counts(self, source: int) -> bool:
+        """Whether a source counts everywhere."""
+        if source not in self._counting:
+            if not self.belief.counts_everywhere(source):
+                return False
+            self._counting.add(source)
+        return True
+
+    def _others(self, page: Page, entities: Sequence[int]) -> list[int]:
+        """The places of all that is no plain claim."""
+        graph = self.graph
+        if self.watched():
+            return list(range(len(entities)))
+        others = [
+            kind != "claim" or head is None or "because" in head
+            for kind, head in zip(page.kinds, page.heads, strict=True)
+        ]
+        carried, sources = graph.c_carried, graph.s_source
+        for i, entity in enumerate(entities):
+            if others[i]:
+                continue
+            claim = entity >> 3
+            if carried[claim] != NONE:
+                others[i] = not self._counts(sources[carried[claim]])
+            if graph.single_valued and graph.c_predicate[claim] in graph.single_valued:
+                others[i] = True
+        return [i for i, other in enumerate(others) if other]
+
+    def _link(self, kind: str, head: Fields, row: int, ws: int) -> None:
+        """Adds the edges of an event, now that all of its commit have their rows."""
+        graph = self.graph
+        if kind == "support":
+            graph.support_of(row, self._claim(ws, head["claim"]))
+        elif kind == "correction":
+            target = graph.k_target[row] = self._claim(ws, head["corrects"])
+            graph.corrections_of.add(target, row)
+            if "by" in head:
+                by = graph.k_by[row] = self._claim(ws, head["by"])
+                graph.replaces.add(by, row)
+        elif kind == "withdrawal":
+            target = graph.w_target[row] = self._find(ws, head["target"])
+            graph.withdrawals_of.add(target, row)
         else:
-            graph.support_of(row, self._find(ws, head["claim"]))
+            row = graph.c_carried[row]
         if "because" in head:
-            graph.rest(row, [self._find(ws, ref) for ref in head["because"]])
+            graph.rest(row, [self._claim(ws, ref) for ref in head["because"]])
 
     def _find(self, ws: int, ref: str | Fields) -> int:
+        """The entity that a reference means, which was judged to be there."""
         graph = self.graph
         if isinstance(ref, str):
             found = graph.ids.find(ws, ref)
+            if found == NONE:  # a claim's own support
+                found = graph.find(graph.names.texts[ws], ref)
         else:
             found = graph.find(ref["workspace"], ref["id"])
+        assert found != NONE, f"{ref!r} is not there, and was judged to be"
+        return found
+
+    def _claim(self, ws: int, ref: str | Fields) -> int:
+        found = self._find(ws, ref)
         assert found & 7 == CLAIM, f"{ref!r} is no claim, and was judged to be one"
         return found >> 3
 
     # -- columns
 
-    def _add(
-        self, heads: Sequence[Fields], contents: Sequence[Fields], positions: Sequence[int]
-    ) -> tuple[list[int], list[int]]:
-        """Adds the rows of claims and supports, in order; their workspaces and entities."""
-        graph = self.graph
-        workspaces = self._codes(heads, "workspace", SHARED)
-        first_claim = claim = len(graph.c_pos)
-        support = len(graph.s_pos)
-        numbers: list[int] = []
-        claims: list[int] = []  # places of claims
-        carried: list[int] = []  # by claim: its own support
-        evident: list[int] = []  # places of supports, and of claims with one of their own
-        owners: list[int] = []  # by such a place: the claim
-        for i, head in enumerate(heads):
-            if "claim" in head:
-                numbers.append(support * 8 + SUPPORT)
-                evident.append(i)
-                owners.append(NONE)
-                support += 1
-                continue
-            if "source" in head or "because" in head:
-                carried.append(support)
-                evident.append(i)
-                owners.append(claim)
-                support += 1
-            else:
-                carried.append(NONE)
-            numbers.append(claim * 8 + CLAIM)
-            claims.append(i)
-            claim += 1
-        of, said, places, at = heads, contents, workspaces, positions
-        if len(claims) < len(heads):
-            of, said = [heads[i] for i in claims], [contents[i] for i in claims]
-            places, at = [workspaces[i] for i in claims], [positions[i] for i in claims]
-        subjects = self._texts([content["subject"] for content in said])
-        predicates = self._texts([content["predicate"] for content in said])
-        kinds = self._codes(of, "kind", FACT)
-        graph.c_ws.extend(places)
+    def _add(self, page: Page, first: int) -> tuple[list[int], list[Any], list[int]]:
+        """Adds the rows of what has a head, from a position on. By place: the workspaces, ids and
+        entities, those of all else to be filled in."""
+        graph, heads = self.graph, page.heads
+        count = len(heads)
+        places: dict[str, list[int]] = {kind: [] for kind in READ}
+        for i, (kind, head) in enumerate(zip(page.kinds, heads, strict=True)):
+            if head is not None:
+                places[kind].append(i)
+        claims, supports, corrections, withdrawals = places.values()
+        ids = [None if head is None else head["id"] for head in heads]
+        workspaces = _codes(self.graph.names.code, heads, "workspace", SHARED)
+        spaces = np.array(workspaces, np.int32)
+        positions = np.arange(first, first + count, dtype=np.int32)
+        entities = np.full(count, NONE)
+
+        evident = np.zeros(count, np.bool_)  # supports, and claims with one of their own
+        evident[supports] = True
+        evident[[i for i in claims if "source" in heads[i] or "because" in heads[i]]] = True
+        support_rows = np.where(evident, len(graph.s_pos) - 1 + np.cumsum(evident), NONE)
+        if claims:
+            rows = np.arange(len(graph.c_pos), len(graph.c_pos) + len(claims))
+            entities[claims] = rows * 8 + CLAIM
+            self._add_claims(page, claims, spaces[claims], positions[claims], support_rows[claims])
+        owners = np.where(entities == NONE, NONE, entities >> 3)  # of claims' own supports
+        entities[supports] = support_rows[supports] * 8 + SUPPORT
+        if evident.any():
+            at = np.flatnonzero(evident)
+            self._add_supports(page, at.tolist(), workspaces, positions[at], owners[at])
+        if corrections:
+            rows = np.arange(len(graph.k_pos), len(graph.k_pos) + len(corrections))
+            entities[corrections] = rows * 8 + CORRECTION
+            self._add_corrections(page, corrections, spaces[corrections], positions[corrections])
+        if withdrawals:
+            rows = np.arange(len(graph.w_pos), len(graph.w_pos) + len(withdrawals))
+            entities[withdrawals] = rows * 8 + WITHDRAWAL
+            self._add_withdrawals(page, withdrawals, spaces[withdrawals], positions[withdrawals])
+        return workspaces, ids, entities.tolist()
+
+    def _add_claims(
+        self, page: Page, places: list[int], spaces: Ints, positions: Ints, carried: Ints
+    ) -> None:
+        graph, code = self.graph, self.graph.names.code
+        heads, contents = page.at(places)
+        subjects = self._texts([content["subject"] for content in contents])
+        predicates = self._texts([content["predicate"] for content in contents])
+        kinds = _codes(code, heads, "kind", FACT)
+        sourced = np.array(["source" in head for head in heads], np.bool_)
+        plain = np.where(sourced & (np.array(kinds) != HYPOTHESIS), PLAIN, 0)
+        low, high = times.NEG, times.POS
+        _put(graph.c_ws, spaces)
         graph.c_subject.extend(subjects)
         graph.c_predicate.extend(predicates)
-        graph.c_perspective.extend(self._codes(said, "perspective", SHARED))
+        graph.c_perspective.extend(_codes(code, contents, "perspective", SHARED))
         graph.c_kind.extend(kinds)
-        graph.c_from.extend([head.get("valid_from", times.NEG) for head in of])
-        graph.c_to.extend([head.get("valid_to", times.POS) for head in of])
-        graph.c_object.live.extend([content["object"] for content in said])
-        graph.c_carried.extend(carried)
-        graph.c_plain.extend(
-            [
-                PLAIN if "source" in head and kind != HYPOTHESIS else 0
-                for head, kind in zip(of, kinds, strict=True)
-            ]
-        )
-        graph.chain_claims(first_claim, subjects, predicates)
-        graph.c_pos.extend(at)
-        if evident:
-            self._add_supports(heads, contents, positions, workspaces, evident, owners)
-        return workspaces, numbers
+        graph.c_from.extend([head.get("valid_from", low) for head in heads])
+        graph.c_to.extend([head.get("valid_to", high) for head in heads])
+        graph.c_object.live.extend([content["object"] for content in contents])
+        _put(graph.c_carried, carried)
+        graph.c_plain.extend(plain.astype(np.uint8).data)
+        graph.chain_claims(len(graph.c_pos), subjects, predicates)
+        _put(graph.c_pos, positions)
 
     def _add_supports(
         self,
-        heads: Sequence[Fields],
-        contents: Sequence[Fields],
-        positions: Sequence[int],
-        workspaces: Sequence[int],
-        evident: Sequence[int],
-        owners: Sequence[int],
+        page: Page,
+        places: list[int],
+        workspaces: list[int],
+        positions: Ints,
+        owners: Ints,
     ) -> None:
-        graph, count = self.graph, len(evident)
-        if count < len(heads):
-            contents, positions = [contents[i] for i in evident], [positions[i] for i in evident]
-            heads, workspaces = [heads[i] for i in evident], [workspaces[i] for i in evident]
-        sources = self._sources(heads, workspaces)
-        graph.s_claim.extend(owners)
-        graph.s_source.extend(sources)
-        named = {i: said["source"] for i, said in enumerate(contents) if "source" in said}
-        self._add_details(sources, named, count)
-        if NONE in owners:  # a claim's own support has no portion
-            low, high = times.NEG, times.POS
-            portions = list(zip(heads, owners, strict=True))
-            starts = [h.get("valid_from", low) if c == NONE else low for h, c in portions]
-            graph.s_from.extend(starts)
-            graph.s_to.extend([h.get("valid_to", high) if c == NONE else high for h, c in portions])
-            graph.s_refutes.extend(["stance" in head for head in heads])
-        else:
-            graph.s_from.extend(array("q", [times.NEG]) * count)
-            graph.s_to.extend(array("q", [times.POS]) * count)
-            graph.s_refutes.extend(bytes(count))
-        graph.chain_supports(sources)
-        graph.s_pos.extend(positions)
-
-    def _add_details(self, sources: Sequence[int], named: dict[int, Fields], count: int) -> None:
-        """What the supports say of their sources beside the name, which most leave out."""
+        """``owners`` are the claims of claims' own supports, which have no portion."""
         graph = self.graph
-        code, names = graph.names.code, graph.r_name
+        heads, contents = page.at(places)
+        sources = self._sources_of(heads, [workspaces[i] for i in places])
+        _put(graph.s_claim, owners)
+        graph.s_source.extend(sources)
+        self._add_details(sources, contents)
+        low, high = times.NEG, times.POS
+        starts, ends = np.full(len(heads), low), np.full(len(heads), high)
+        refutes = np.zeros(len(heads), np.uint8)
+        for i in np.flatnonzero(owners == NONE).tolist():
+            head = heads[i]
+            starts[i], ends[i] = head.get("valid_from", low), head.get("valid_to", high)
+            refutes[i] = "stance" in head
+        _put(graph.s_from, starts)
+        _put(graph.s_to, ends)
+        graph.s_refutes.extend(refutes.data)
+        graph.chain_supports(sources)
+        _put(graph.s_pos, positions)
+
+    def _add_details(self, sources: Sequence[int], contents: Sequence[Fields]) -> None:
+        """What supports say of their sources beside the name, which most leave out."""
+        graph, code = self.graph, self.graph.names.code
+        names = graph.r_name
         origins = [NONE if source == NONE else names[source] for source in sources]
-        digests = array("i", [NONE]) * count
-        observed = array("q", [times.NEG]) * count
-        for i, details in named.items():
+        digests = array("i", [NONE]) * len(sources)
+        observed = array("q", [times.NEG]) * len(sources)
+        for i in [i for i, content in enumerate(contents) if "source" in content]:
+            details = contents[i]["source"]
             if "origin" in details:
                 origins[i] = code(details["origin"])
             if "digest" in details:
@@ -350,45 +414,63 @@ class Bulk:
         graph.s_digest.extend(digests)
         graph.s_observed.extend(observed)
 
+    def _add_corrections(
+        self, page: Page, places: list[int], spaces: Ints, positions: Ints
+    ) -> None:
+        graph, (heads, _) = self.graph, page.at(places)
+        nothing = array("i", [NONE]) * len(heads)
+        _put(graph.k_ws, spaces)
+        graph.k_from.extend([head["valid_from"] for head in heads])
+        graph.k_to.extend([head["valid_to"] for head in heads])
+        for column in (graph.k_source, graph.k_target, graph.k_by):
+            column.extend(nothing)
+        _put(graph.k_pos, positions)
+
+    def _add_withdrawals(
+        self, page: Page, places: list[int], spaces: Ints, positions: Ints
+    ) -> None:
+        graph, (heads, _) = self.graph, page.at(places)
+        low, high = times.NEG, times.POS
+        _put(graph.w_ws, spaces)
+        graph.w_from.extend([head.get("valid_from", low) for head in heads])
+        graph.w_to.extend([head.get("valid_to", high) for head in heads])
+        graph.w_target.extend(array("i", [NONE]) * len(heads))
+        _put(graph.w_pos, positions)
+
     def _texts(self, texts: list[str]) -> list[int]:
         """The codes of texts."""
         code = self.graph.names.code
         found = list(map(self.graph.names.live.get, texts))
         return [code(texts[i]) if n is None else n for i, n in enumerate(found)]
 
-    def _codes(self, fields: Sequence[Fields], name: str, usual: int) -> list[int]:
-        """The codes of one field, which most leave out."""
-        codes = [usual] * len(fields)
-        for i in [i for i, some in enumerate(fields) if name in some]:
-            codes[i] = self.graph.names.code(fields[i][name])
-        return codes
-
-    def _sources(self, heads: Sequence[Fields], workspaces: Sequence[int]) -> list[int]:
+    def _sources_of(self, heads: Sequence[Fields], workspaces: Sequence[int]) -> list[int]:
         """The rows of the sources that are named, made where they are new."""
-        return [
-            self._source(ws, head["source"]) if "source" in head else NONE
-            for head, ws in zip(heads, workspaces, strict=True)
-        ]
+        names = [head.get("source") for head in heads]
+        found = []
+        for name, ws in zip(names, workspaces, strict=True):
+            known = self._sources.get(ws)
+            if known is None:
+                known = self._sources[ws] = {None: NONE}
+            source = known.get(name)
+            if source is None:
+                assert name is not None
+                source = known[name] = self.graph.source(ws, name)
+            found.append(source)
+        return found
 
-    def _source(self, ws: int, name: str) -> int:
-        found = self._counting.get((ws, name))
-        return self.graph.source(ws, name) if found is None else found
+
+def _codes(
+    code: Callable[[str], int], fields: Sequence[Fields | None], name: str, usual: int
+) -> list[int]:
+    """The codes of one field, which most leave out."""
+    codes = [usual] * len(fields)
+    for i in [i for i, some in enumerate(fields) if some is not None and name in some]:
+        some = fields[i]
+        assert some is not None
+        codes[i] = code(some[name])
+    return codes
 
 
-def _read(rows: Sequence[Row]) -> tuple[list[Fields | None], list[Fields]]:
-    """The stored fields of claims and supports; no head for what is not read this way."""
-    heads: list[Fields | None] = []
-    contents: list[Fields] = []
-    for _, _, kind, stored, data, _ in rows:
-        head: Fields | None = None
-        content = _NOTHING
-        readable = _READ.get(kind)
-        if readable is not None and data is not None:
-            head = from_json(stored)
-            if head is not None and head.keys() <= readable and head["v"] == codec.VERSION:
-                content = from_json(data)
-            else:
-                head = None
-        heads.append(head)
-        contents.append(content)
-    return heads, contents
+def _put(column: array[int], values: Ints) -> None:
+    """Appends to a column."""
+    column.frombytes(values.astype(f"i{column.itemsize}").tobytes())

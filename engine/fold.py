@@ -29,7 +29,8 @@ class Fold:
         self.registry = Registry(self.belief, payload)
         self.sealed = 0  # up to where all is compact
         self.chain: bytes | None = None  # the link of the last event, where it is known
-        self._bulk = Bulk(self.belief, self.registry.take, self.registry.watches_claims)
+        registry = self.registry
+        self._bulk = Bulk(self.belief, registry.take, registry.watches_claims, registry.depends_on)
 
     @property
     def position(self) -> int:

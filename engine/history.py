@@ -260,8 +260,13 @@ class History:
 
     def differs(self, owner: int, bits: int) -> Intervals:
         """Where any of the bits differs for an owner from what it was before the commit."""
+        keys = self._drafted[owner]
+        draft = self._drafts[keys[0]]
+        if len(keys) == 1 and isinstance(draft, int):
+            same = not (draft ^ self._before(owner, keys[0])) & bits
+            return EMPTY if same else self._bounds(keys[0])
         found = []
-        for key in self._drafted[owner]:
+        for key in keys:
             before = self._before(owner, key)
             for low, high, code in self._pieces(key):
                 if (code ^ before) & bits:
@@ -273,17 +278,25 @@ class History:
         draft = self._drafts[key]
         return [(*self._bounds(key), draft)] if isinstance(draft, int) else draft.pieces()
 
+    def begin(self, owner: int, code: int, k: int) -> None:
+        """Gives an owner without rows its first: one code over all of valid time, known from
+        ``k``."""
+        self._set_leaf(owner, self._add(owner, -2 - owner, k, NEG, POS, code))
+
     def settle(self, k: int) -> dict[int, list[Piece]]:
         """Makes rows of what was painted, known from ``k``; what changed, by owner."""
         changed: dict[int, list[Piece]] = {}
         for owner, keys in self._drafted.items():
-            draft = self._drafts[keys[0]]
+            key = keys[0]
+            draft = self._drafts[key]
             if len(keys) == 1 and isinstance(draft, int):  # mostly one leaf, of one code again
-                key, before = keys[0], self._before(owner, keys[0])
+                if key < NONE:
+                    before, low, high = self.default(owner), NEG, POS
+                else:
+                    before, low, high = self.code[key], self.low[key], self.high[key]
                 if draft != before:
-                    low, high = self._bounds(key)
                     row = self._add(owner, key, k, low, high, draft)
-                    if self.leaf(owner) == SEVERAL:
+                    if key >= 0 and self.leaf(owner) == SEVERAL:
                         self._replace(owner, {key: [row]}, k)
                     else:
                         if key >= 0:
@@ -372,6 +385,14 @@ class DenseHistory(History):
         if draft is None:
             return self.default(owner) if leaf == NONE else self.code[leaf]
         return draft if isinstance(draft, int) else NONE
+
+    def recode(self, owner: int, code: int) -> None:
+        """Gives an owner that has one code at all of valid time another one there."""
+        leaf = self.leaf_of[owner] if owner < len(self.leaf_of) else NONE
+        key = leaf if leaf != NONE else -2 - owner
+        if key not in self._drafts:
+            self._drafted[owner] = [key]
+        self._drafts[key] = code
 
     def _set_leaf(self, owner: int, leaf: int) -> None:
         if len(self.leaf_of) <= owner:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
 
 from doxa.engine.tables import NONE, Index, Ints
 
-__all__ = ["Keys", "Lists", "Numbers", "Series"]
+__all__ = ["Keys", "Lists", "Numbers", "Series", "before_each", "chain"]
 
 _SPREAD: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: multiplicative hashing
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
@@ -65,6 +66,15 @@ class Numbers:
                 number: int = numbers[place]
                 return number
         return NONE
+
+    def get_all(self, keys: Sequence[int]) -> list[int]:
+        """The numbers of keys."""
+        found = list(map(self.live.get, keys, repeat(NONE)))
+        if self._sealed is not None:
+            get = self.get
+            for i in [i for i, number in enumerate(found) if number == NONE]:
+                found[i] = get(keys[i])
+        return found
 
     def __contains__(self, key: int) -> bool:
         return self.get(key) != NONE
@@ -228,3 +238,26 @@ class Lists:
     def load(self, keys: Keys, starts: Any, values: Any) -> None:
         """Takes sealed parts over."""
         self._sealed, self.live = (keys, starts, values), {}
+
+
+def before_each(keys: Ints, row: int, known: Ints) -> Ints:
+    """For each of new rows, which begin at ``row``, the one before it of the same key: another of
+    them, or else what is ``known``, which is changed. O(n log n)."""
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    known[order[again + 1]] = row + order[again]
+    return known
+
+
+def chain(last: array[int], keys: Ints, row: int) -> Ints:
+    """Chains new rows, which begin at ``row``, by small keys, some of them NONE: gives the row
+    before each; ``last`` has the last row of each key, and then that of the new ones."""
+    chained = np.flatnonzero(keys != NONE)
+    found = np.full(len(keys), NONE, np.int32)
+    if len(chained):
+        rows, picked = np.frombuffer(last, np.int32), keys[chained]
+        found[chained] = rows[picked]
+        before_each(keys, row, found)
+        rows[picked] = row + chained  # where a key is there more than once, its last row stays
+        found[keys == NONE] = NONE
+    return found

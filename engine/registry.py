@@ -165,18 +165,23 @@ class Registry:
         """Whether every new claim matters: to a snapshot, of its subject or its workspace."""
         return bool(self._by_subject) or bool(self._by_workspace)
 
+    def depends_on(self, number: int) -> bool:
+        """Whether an artefact declares an entity."""
+        return number in self._dependants
+
     def take(self, changes: Changes) -> None:
         """Notes which artefacts one commit reaches, and registers its new ones."""
         reached: dict[int, int] = {}
+        dependants = self._dependants.get
         for kind, causes in (
             (CLAIM, changes.claims),
             (SUPPORT, changes.supports),
             (SOURCE, changes.sources),
         ):
-            for row, cause in causes.items():
-                for artefact in self._dependants.get(entity(kind, row)):
+            for row, cause in causes.items() if self._dependants else ():
+                for artefact in dependants(row * 8 + kind):
                     reached.setdefault(artefact, cause)
-                    self._mark_all(artefact, self._new_bounds(changes, entity(kind, row)))
+                    self._mark_all(artefact, self._new_bounds(changes, row * 8 + kind))
         for artefact, cause in changes.artefacts.items():
             reached.setdefault(artefact, cause)
             self._mark_all(artefact, self._new_bounds(changes, entity(ARTEFACT, artefact)))

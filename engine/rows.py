@@ -14,9 +14,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.numbers import Lists, Numbers, Series
+from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain
 from doxa.engine.points import Points
 from doxa.engine.tables import NONE, Ids, Names, Objects
 
@@ -44,6 +46,7 @@ CLAIM, SUPPORT, CORRECTION, WITHDRAWAL, SOURCE, ARTEFACT, POLICY = range(7)
 KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artefact", "policy")
 HYPOTHESIS, SHARED, FACT = range(3)  # the codes of the first names of all
 PLAIN: Final = 4  # a claim that its own source alone carries
+_MANY: Final = 64  # rows that are chained together
 UNBOUND, WHOLE, NAMED = range(3)  # how an artefact is bound: to no snapshot, a workspace, subjects
 
 
@@ -422,21 +425,35 @@ class Rows:
     def chain_claims(self, row: int, subjects: Sequence[int], predicates: Sequence[int]) -> None:
         """Puts new claims, which begin at ``row``, before the others about their subjects, and
         about their subjects and predicates."""
-        first, by_key, live = self._first_subject, self._first_key, self._first_key.live
+        first, live = self._first_subject, self._first_key.live
         if len(first) < len(self.names):
             first.extend(array("i", [NONE]) * (len(self.names) - len(first)))
+        if len(subjects) >= _MANY:
+            of = np.array(subjects, np.int64)
+            self.c_next_subject.frombytes(chain(first, of, row).tobytes())
+            pairs = of << 32 | np.array(predicates, np.int64)
+            keys, rows = pairs.tolist(), range(row, row + len(pairs))
+            before = np.array(self._first_key.get_all(keys), np.int32)
+            live.update(zip(keys, rows, strict=True))
+            self.c_next_key.frombytes(before_each(pairs, row, before).tobytes())
+            return
         next_key, next_subject = self.c_next_key.append, self.c_next_subject.append
         for subject, predicate in zip(subjects, predicates, strict=True):
             key = subject << 32 | predicate
-            before = live.get(key)
-            next_key(by_key.get(key) if before is None else before)
+            found = live.get(key)
+            next_key(self._first_key.get(key) if found is None else found)
             next_subject(first[subject])
             live[key] = first[subject] = row
             row += 1
 
     def chain_supports(self, sources: Sequence[int]) -> None:
         """Puts the next supports before the others from their sources."""
-        first, following, row = self.r_first_support, self.s_next_source.append, len(self.s_pos)
+        first, row = self.r_first_support, len(self.s_pos)
+        if len(sources) >= _MANY:
+            of = np.array(sources, np.int64)
+            self.s_next_source.frombytes(chain(first, of, row).tobytes())
+            return
+        following = self.s_next_source.append
         for source in sources:
             if source == NONE:
                 following(NONE)

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doxa.engine import codec
+from doxa.engine import bulk, codec
 from doxa.engine import events as ev
-from doxa.engine.bulk import Bulk
 from doxa.engine.errors import NewerFormat
 from doxa.engine.fold import Fold
 from doxa.engine.graph import NONE, SOURCE
@@ -563,7 +562,7 @@ def test_commits_of_plain_claims_alone_settle_nothing(ledger: Ledger) -> None:
     for n in range(50):
         ledger.append([claim(f"c{n}", n), claim(f"d{n}", source={"id": f"S{n}"})])
     rows = rows_of(ledger)
-    with patch.object(Bulk, "_commit") as settled:
+    with patch.object(bulk, "settle") as settled:
         fold = Log(rows).at_once()
     assert settled.call_count == 0
     assert (fold.position, len(fold.belief.beliefs)) == (100, 0)

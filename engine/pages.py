@@ -1,0 +1,96 @@
+"""Stored events by column, as they are read from the log many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from doxa.engine import codec
+from doxa.engine.log import Row
+
+__all__ = ["READ", "Fields", "Page", "commit_ends"]
+
+Fields = dict[str, Any]
+
+_AROUND: Final = {"v", "id", "workspace", "valid_from", "valid_to"}
+READ: Final = {
+    "claim": {*_AROUND, "kind", "source", "because"},
+    "support": {*_AROUND, "claim", "source", "because", "stance"},
+    "correction": {*_AROUND, "corrects", "by"},
+    "withdrawal": {*_AROUND, "target"},
+}
+_SUPPORTED: Final = ("claim", "support")  # their content is read too; both add rows of supports
+_PART: Final = 100  # texts that are parsed at once
+
+
+@dataclass
+class Page:
+    """Events by column; without a head, one is to be decoded by itself."""
+
+    kinds: Sequence[str]
+    heads: list[Any]  # fields, or None
+    contents: list[Any]
+
+    @classmethod
+    def read(cls, rows: Sequence[Row]) -> Page:
+        """The fields of stored rows."""
+        _, _, kinds, stored, data, _ = zip(*rows, strict=True)
+        heads, contents = _parsed(stored), _parsed(data)
+        version = codec.VERSION
+        for i, (kind, head) in enumerate(zip(kinds, heads, strict=True)):
+            known = READ.get(kind)
+            if known is None or not head.keys() <= known or head["v"] != version:
+                heads[i] = None
+        if None in data:
+            for i, (kind, content) in enumerate(zip(kinds, contents, strict=True)):
+                if content is None and kind in _SUPPORTED:
+                    heads[i] = None
+        return cls(kinds, heads, contents)
+
+    def part(self, first: int, end: int) -> Page:
+        """The events from one place to before another."""
+        return Page(self.kinds[first:end], self.heads[first:end], self.contents[first:end])
+
+    def at(self, places: Sequence[int]) -> tuple[list[Fields], list[Fields]]:
+        """The heads and contents at some places."""
+        heads, contents = self.heads, self.contents
+        if len(places) == len(heads):
+            return heads, contents
+        return [heads[i] for i in places], [contents[i] for i in places]
+
+    def set_apart(self, everything: bool) -> list[int]:
+        """The places of the events of one commit that are decoded by themselves: all of a sort, so
+        that the rows of each stay in the log's order."""
+        sorts = {_sort(kind) for kind, h in zip(self.kinds, self.heads, strict=True) if h is None}
+        apart = [i for i, kind in enumerate(self.kinds) if everything or _sort(kind) in sorts]
+        for i in apart:
+            self.heads[i] = None
+        return apart
+
+
+def _sort(kind: str) -> str:
+    return "claim" if kind in _SUPPORTED else kind
+
+
+def _parsed(texts: Sequence[bytes | None]) -> list[Any]:
+    """The values of JSON texts; ``None`` where there is none."""
+    found: list[Any] = []
+    for start in range(0, len(texts), _PART):
+        part = texts[start : start + _PART]
+        joined = b",".join([b"null" if text is None else text for text in part])
+        values = from_json(b"[%b]" % joined, cache_strings="keys")
+        if len(values) != len(part):  # one of them is no JSON text, and is told of as that
+            values = [None if text is None else from_json(text) for text in part]
+        found += values
+    return found
+
+
+def commit_ends(rows: Sequence[Row]) -> list[int]:
+    """Where the commits of some rows end: the places after their last ones."""
+    times = [row.recorded_at for row in rows]
+    ends = [i for i, (one, next) in enumerate(pairwise(times), 1) if one != next]
+    return [*ends, len(rows)]
