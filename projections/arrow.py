@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,12 @@ import pyarrow as pa
 
 from doxa.engine.belief import HOLDS, STANDINGS
 from doxa.engine.errors import CallerError
+from doxa.engine.graph import NONE
 from doxa.engine.times import NEG, POS
 from doxa.engine.view import TruthView
-from doxa.projections.columns import Ints, changing, columns_of, picked
+from doxa.projections.columns import Ints, columns_of
+from doxa.projections.growing import picked
+from doxa.projections.slices import Held, Scan
 
 __all__ = ["SCHEMA", "to_arrow"]
 
@@ -33,8 +38,8 @@ SCHEMA = pa.schema(
         ("recorded_at", pa.int64()),
     ]
 )
-_FEW = 10_000  # claims of a selection that are looked at one by one
-_MANY = 150_000  # rows from which columns are made side by side
+_FEW = 256  # claims about a subject that are looked at one by one
+_PART = 50_000  # claims that are worth a thread of their own
 
 _CODES = pa.array([str(standing) for standing in STANDINGS], pa.string())  # by code
 
@@ -60,81 +65,71 @@ def to_arrow(
         raise CallerError(
             f"{unknown[0]!r:.80} is no column of claims; they are {', '.join(SCHEMA.names)}"
         )
-    if standing is None and kind is None:
-        rows, codes = _selected(view, subject, predicate)
-        standings = _CODES.take(pa.array(codes))
+    same = {"subject": subject, "predicate": predicate, "perspective": view.perspective}
+    make = _Batches(view, wanted, same)
+    named = all(isinstance(name, str | None) for name in (subject, predicate))
+    if named and standing is None and kind is None:
+        found = _held(view, subject, predicate)
+        batches = _in_parts(found, make.held) if isinstance(found, Scan) else [make.held(found)]
     else:
         items = view.claims(subject=subject, predicate=predicate, standing=standing, kind=kind)
-        rows = np.array([item.row for item in items], dtype=np.int32)
+        rows = np.array([item.row for item in items], np.int64)
         standings = pa.array([str(item.standing) for item in items], pa.string())
-    return _table(view, rows, standings, wanted)
+        batches = [make(0, view.graph.claims_upto(view.k), rows, standings)]
+    return pa.Table.from_batches(batches, make.schema)
 
 
-def _selected(view: TruthView, subject: str | None, predicate: str | None) -> tuple[Ints, Ints]:
-    """What is held of a selection: looked for among its own claims where they are few."""
-    if subject is not None:
-        return _among(view, np.fromiter(view.rows(subject, predicate), np.int64))
-    if predicate is None:
-        return _held(view, None)
-    graph, arrays = view.graph, columns_of(view.belief)
-    column = arrays.ints(graph.c_predicate, graph.claims_upto(view.k))
-    rows = np.flatnonzero(column == graph.names.find(predicate))
-    return _among(view, rows) if len(rows) < _FEW else _held(view, predicate)
+# ---------------------------------------------------------------- finding what is held
 
 
-def _among(view: TruthView, rows: Ints) -> tuple[Ints, Ints]:
-    """Those of the given claims that are in sight and held, and their codes."""
-    graph, beliefs, v, k = view.graph, view.belief.beliefs, view.v, view.k
-    arrays, claims = columns_of(view.belief), graph.claims_upto(view.k)
-    rows = rows[rows < claims]
-    kept = (arrays.ints(graph.c_from, claims)[rows] <= v) & (
-        arrays.ints(graph.c_to, claims)[rows] > v
-    )
-    kept &= np.isin(arrays.ints(graph.c_ws, claims)[rows], list(view.workspaces))
-    if view.perspective is not None:
-        perspectives = arrays.ints(graph.c_perspective, claims)[rows]
-        kept &= perspectives == graph.names.find(view.perspective)
-    rows = rows[kept]
-    codes = np.array([beliefs.at(row, v, k) for row in rows.tolist()], np.uint8)
-    held = (codes & HOLDS) != 0
-    return rows[held], codes[held]
-
-
-def _held(view: TruthView, predicate: str | None) -> tuple[Ints, Ints]:
-    """The rows of the claims in sight that are held, in log order, and their codes."""
-    graph, beliefs, v, k = view.graph, view.belief.beliefs, view.v, view.k
-    arrays = columns_of(view.belief)
-    claims = graph.claims_upto(k)
-    mask = arrays.ints(graph.c_from, claims) <= v
-    mask &= arrays.ints(graph.c_to, claims) > v
-    workspaces = arrays.ints(graph.c_ws, claims)
-    mask &= np.logical_or.reduce([workspaces == workspace for workspace in view.workspaces])
-    for column, name in (
-        (graph.c_predicate, predicate),
-        (graph.c_perspective, view.perspective),
-    ):
+def _held(view: TruthView, subject: str | None, predicate: str | None) -> Held | Scan:
+    """What is held of a selection: of few claims about a subject found at once, or to be found."""
+    graph = view.graph
+    wanted: list[tuple[array[int], int]] = []
+    for name, column in ((subject, graph.c_subject), (predicate, graph.c_predicate)):
         if name is not None:
-            mask &= arrays.ints(column, claims) == graph.names.find(name)
-    # those that a row of the beliefs says more of, by then
-    held = mask & arrays.ints(graph.c_plain, claims).astype(bool)
-    since = changing(beliefs.since, min(claims, len(beliefs.since)))
-    held[: len(since)] &= since > k
-    known = len(beliefs)
-    known = int(np.searchsorted(arrays.ints(beliefs.known, known), k, side="right"))
-    open_ = changing(beliefs.until, known) > k
-    open_ &= arrays.ints(beliefs.low, known) <= v
-    open_ &= arrays.ints(beliefs.high, known) > v
-    codes = arrays.ints(beliefs.code, known)
-    open_ &= (codes & HOLDS) != 0
-    found = np.flatnonzero(open_)
-    owners = arrays.ints(beliefs.owner, known)[found]
-    chosen = mask[owners]
-    owners, codes = owners[chosen], codes[found][chosen]
-    held[owners] = True
-    rows = np.flatnonzero(held)
-    told = np.full(claims, HOLDS, np.uint8)
-    told[owners] = codes
-    return rows, told[rows]
+            wanted.append((column, graph.names.find(name)))
+    if any(code == NONE for _, code in wanted):
+        return _among(view, [])
+    if subject is not None:
+        code = None if predicate is None else wanted[1][1]
+        rows = list(islice(graph.claims_about(wanted[0][1], code), _FEW + 1))
+        if len(rows) <= _FEW:
+            return _among(view, rows[::-1])
+    return Scan(view, wanted[0], wanted[1:]) if wanted else Scan(view)
+
+
+def _among(view: TruthView, rows: Sequence[int]) -> Held:
+    """Those of the given claims that are in sight and held."""
+    graph, v, k = view.graph, view.v, view.k
+    at = view.belief.beliefs.at
+    found = [
+        (row, code)
+        for row in rows
+        if view.in_sight(row)
+        and graph.c_from[row] <= v < graph.c_to[row]
+        and (code := at(row, v, k)) & HOLDS
+    ]
+    held, codes = np.array(found, np.int64).reshape(-1, 2).T
+    return Held(0, graph.claims_upto(k), held, codes.astype(np.uint8))
+
+
+def _in_parts(scan: Scan, make: Callable[[Held], Any]) -> list[Any]:
+    """What is held as batches, made side by side where it is much."""
+    threads = min(pa.cpu_count(), scan.claims // _PART)
+    if threads < 2:
+        scan.mark(0, scan.changes)
+        return [make(scan.held(0, scan.claims))]
+    changes, claims = (
+        list(pairwise(np.linspace(0, size, threads + 1).astype(int).tolist()))
+        for size in (scan.changes, scan.claims)
+    )
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda part: scan.mark(*part), changes))
+        return list(pool.map(lambda part: make(scan.held(*part)), claims))
+
+
+# ---------------------------------------------------------------- making columns
 
 
 @lru_cache
@@ -142,56 +137,71 @@ def _schema(wanted: tuple[str, ...]) -> pa.Schema:
     return pa.schema([SCHEMA.field(name) for name in wanted])
 
 
-def _table(view: TruthView, rows: Ints, standings: Any, wanted: Sequence[str]) -> pa.Table:
-    graph = view.graph
-    arrays = columns_of(view.belief)
-    claims = graph.claims_upto(view.k)
-    chosen = pa.array(rows)
+class _Batches:
+    """Makes record batches of chosen claims, which have the ``same`` text in some columns."""
 
-    def named(column: Any) -> Callable[[], Any]:
-        def make() -> Any:
-            texts = arrays.texts(graph.names.texts, names)
-            return picked(texts, pa.array(arrays.ints(column, claims)[rows]))
+    def __init__(self, view: TruthView, wanted: Sequence[str], same: dict[str, str | None]) -> None:
+        self.schema = _schema(tuple(wanted))
+        self._wanted, self._same = wanted, same
+        self._graph, self._k, self._arrays = view.graph, view.k, columns_of(view.belief)
+        self._names = len(view.graph.names.texts)
 
-        return make
+    def held(self, held: Held) -> pa.RecordBatch:
+        """The claims that are held, which stand as their codes say."""
+        standings = _CODES.take(pa.array(held.codes)) if "standing" in self._wanted else None
+        return self(held.low, held.high, held.rows, standings)
 
-    def instants(column: Any, open_end: int) -> Callable[[], Any]:
-        def make() -> Any:
-            values = arrays.ints(column, claims)[rows]
-            return pa.array(values, mask=values == open_end)
+    def __call__(self, low: int, high: int, rows: Ints, standings: Any) -> pa.RecordBatch:
+        """Rows counted from ``low`` on, below ``high``."""
+        graph, arrays = self._graph, self._arrays
 
-        return make
+        def entries(column: array[int]) -> Ints:
+            return arrays.ints(column, high)[low:].take(rows)
 
-    def recorded_at(low: int, high: int) -> Ints:
+        def named(column: array[int]) -> Any:
+            return picked(arrays.texts(graph.names.texts, self._names), pa.array(entries(column)))
+
+        def subject() -> Any:
+            texts = arrays.written_out(graph.c_subject, graph.names.texts, high)
+            if texts is None:
+                return named(graph.c_subject)
+            return picked(texts[low:high], pa.array(rows))
+
+        makers: dict[str, Callable[[], Any]] = {
+            "id": lambda: picked(
+                arrays.texts(graph.ids.texts, self._k), pa.array(entries(graph.c_pos) - 1)
+            ),
+            "workspace": lambda: named(graph.c_ws),
+            "subject": subject,
+            "predicate": lambda: named(graph.c_predicate),
+            "object": lambda: picked(arrays.texts(graph.c_object, high)[low:high], pa.array(rows)),
+            "kind": lambda: named(graph.c_kind),
+            "perspective": lambda: named(graph.c_perspective),
+            "standing": lambda: standings,
+            "valid_from": lambda: _instants(entries(graph.c_from), NEG),
+            "valid_to": lambda: _instants(entries(graph.c_to), POS),
+            "recorded_at": lambda: pa.array(
+                arrays.derived("recorded_at", np.int64, high, self._recorded)[low:].take(rows)
+            ),
+        }
+        for name, text in self._same.items():
+            if text is not None:
+                makers[name] = partial(pa.repeat, text, len(rows))
+        made = [makers[name]() for name in self._wanted]
+        return pa.RecordBatch.from_arrays(made, schema=self.schema)
+
+    def _recorded(self, low: int, high: int) -> Ints:
+        """When the claims low to high were recorded."""
+        graph, arrays = self._graph, self._arrays
         commits = len(graph.commit_last)
         ends, at = arrays.ints(graph.commit_last, commits), arrays.ints(graph.commit_at, commits)
         return at[np.searchsorted(ends, arrays.ints(graph.c_pos, high)[low:])]
 
-    def recorded() -> Any:
-        return pa.array(arrays.derived("recorded_at", np.int64, claims, recorded_at)[rows])
 
-    def ids() -> Any:
-        places = pa.array(arrays.ints(graph.c_pos, claims)[rows] - 1)
-        return picked(arrays.texts(graph.ids.texts, view.k), places)
-
-    names = len(graph.names.texts)
-    makers: dict[str, Callable[[], Any]] = {
-        "id": ids,
-        "workspace": named(graph.c_ws),
-        "subject": named(graph.c_subject),
-        "predicate": named(graph.c_predicate),
-        "object": lambda: picked(arrays.texts(graph.c_object, claims), chosen),
-        "kind": named(graph.c_kind),
-        "perspective": named(graph.c_perspective),
-        "standing": lambda: standings,
-        "valid_from": instants(graph.c_from, NEG),
-        "valid_to": instants(graph.c_to, POS),
-        "recorded_at": recorded,
-    }
-    schema = _schema(tuple(wanted))
-    if len(rows) < _MANY:
-        made = [makers[name]() for name in wanted]
-    else:
-        with ThreadPoolExecutor(4) as pool:
-            made = list(pool.map(lambda name: makers[name](), wanted))
-    return pa.Table.from_arrays(made, schema=schema)
+def _instants(values: Ints, open_end: int) -> Any:
+    """Instants as they are, null where one is the open end."""
+    stated = values != open_end
+    if stated.all():
+        return pa.array(values)
+    valid = pa.py_buffer(np.packbits(stated, bitorder="little"))
+    return pa.Array.from_buffers(pa.int64(), len(values), [valid, pa.py_buffer(values)])

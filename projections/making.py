@@ -13,7 +13,8 @@ from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, POLICY, SUPPORT, WITHDRAWAL
 from doxa.engine.tables import Objects, Strings
-from doxa.projections.columns import Ints, columns_of, picked
+from doxa.projections.columns import Ints, columns_of
+from doxa.projections.growing import picked
 from doxa.projections.rectangles import Commits, Rectangles
 
 __all__ = ["Maker", "Making"]

@@ -30,7 +30,7 @@ from doxa.engine.graph import (
 from doxa.engine.numbers import Series
 from doxa.engine.rows import NAMED, UNBOUND
 from doxa.engine.times import NEG
-from doxa.projections.columns import Ints, column_texts
+from doxa.projections.growing import Ints, column_texts
 from doxa.projections.making import Maker, Making
 from doxa.projections.rectangles import Commits, added, closed
 

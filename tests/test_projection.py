@@ -19,7 +19,7 @@ import doxa
 from doxa.engine.belief import Belief
 from doxa.engine.graph import CORRECTION, NONE, SUPPORT, WITHDRAWAL, entity
 from doxa.engine.times import NEG, POS
-from doxa.projections import checking, columns, rectangles
+from doxa.projections import checking, growing, rectangles
 from doxa.projections.checking import check
 from doxa.projections.tables import TABLES
 from tests.histories import INSTANTS, WORKSPACES, moment
@@ -303,7 +303,7 @@ def test_many_rows_are_made_as_few_are(ledger: doxa.Ledger) -> None:
 def test_texts_of_more_bytes_than_a_plain_array_can_have_are_given_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "LARGEST", 100)
+    monkeypatch.setattr(growing, "LARGEST", 100)
     with doxa.open(tmp_path) as ledger:
         for number in range(1_100):
             ledger.append([{"event": "claim", "subject": f"s{number}", "predicate": "p",
