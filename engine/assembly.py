@@ -176,10 +176,13 @@ class _Assembly:
         """Prints a candidate that is in no conflict, if it fits."""
         # A shortcut, not a rule: quoting only adds to a text, and no label is as short as this.
         if self.count is not None or 30 + len(item.text) <= self.budget - self.sheet.used:
-            label = self.labels.of_item(item)
-            if self._put(
-                [Draft(item.id, "candidate", label, quoted(item.text), item.citations)], number
-            ):
+            label, text = self.labels.of_item(item), quoted(item.text)
+            if item.citations:
+                draft = Draft(item.id, "candidate", label, text, item.citations)
+                if self._put([draft], number):
+                    return
+            elif self.sheet.put_line(f"{label}\n{text}"):
+                self.printed.append(PrintedText(item.id, "candidate", number, label))
                 return
         self.left_out.append(Omission(item.id, Reason.BUDGET_EXCEEDED, _TOO_LONG))
 

@@ -26,6 +26,7 @@ __all__ = [
     "LeftOut",
     "Omission",
     "Unread",
+    "as_omission",
     "from_json",
     "read",
     "read_all",
@@ -121,8 +122,9 @@ class Unread(NamedTuple):
     declares: bool
 
 
-# from a tuple of all nine, in half the time
+# from a tuple of all fields, in half the time
 _as_given = cast("Callable[[tuple[Any, ...]], Given]", partial(tuple.__new__, Given))
+as_omission = cast("Callable[[tuple[Any, ...]], Omission]", partial(tuple.__new__, Omission))
 _by_id = itemgetter(0)
 FIELDS: Final = tuple(field.name for field in fields(Candidate))
 _NAMED: Final = frozenset(FIELDS)

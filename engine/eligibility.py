@@ -5,7 +5,7 @@ Of several reasons against one thing, the first in the order of `Reason` counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -13,6 +13,7 @@ from doxa.engine.belief import Standing
 from doxa.engine.candidates import Given
 from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, SUPPORT, entity
+from doxa.engine.lookups import entities, standings
 from doxa.engine.registry import Reason, Registry
 from doxa.engine.texts import Texts
 from doxa.engine.view import Id, TruthView
@@ -99,8 +100,11 @@ class Judge:
         )
         codes = {self.graph.names.find(place): place for place in self._places}
         self.workspaces = {code: place for code, place in codes.items() if code != NONE}
+        self._first = self.graph.names.find(self._places[0])
         self._citations: dict[int, Problem | None] = {}
-        self._standings: dict[int, Standing] = {}
+        # what was looked up: the rows of claims in sight, or NONE, by plain id; how claims stand
+        self.claims: dict[str, int] = {}
+        self.standings: dict[int, Standing] = {}
 
     def summaries(self) -> Iterator[Given]:
         """The registered summaries in sight, as candidates of their own."""
@@ -110,38 +114,57 @@ class Judge:
                 id = graph.artefact_id(row)
                 yield Given(id, artefact=Ref(self.workspaces[graph.a_ws[row]], id))
 
+    def look_up(self, ids: Iterable[str | Ref], claims: Iterable[int]) -> None:
+        """Finds together the claims that plain ids mean, and how they and others stand."""
+        named = {id for id in ids if isinstance(id, str)}.difference(self.claims)
+        self.claims.update(self._claims_of(named))
+        rows = {self.claims[id] for id in named}.union(claims).difference(self.standings)
+        rows.discard(NONE)
+        self.standings.update(standings(self.belief, rows, self.view.v, self.view.k))
+
     def claim(self, id: Id) -> int:
         """The row of the claim in sight that a plain id means, or NONE."""
         if not isinstance(id, str):
             return NONE
-        find, known, k = self.graph.ids.find, self.graph.c_pos, self.view.k
-        for workspace in self.workspaces:
-            number = find(workspace, id)
-            if number != NONE and number & 7 == CLAIM and known[number >> 3] <= k:
-                row = number >> 3
-                return row if self.view.perspective is None or self._in_sight(row) else NONE
-        return NONE
+        found = self.claims.get(id)
+        if found is None:
+            found = self.claims[id] = self._claims_of((id,))[id]
+        return found
 
-    def plain_summary(self, id: str | Ref) -> int:
-        """The row of the artefact in sight that an id means, where it was registered as resting on
-        claims in sight alone, whatever their state; else NONE."""
-        place, name = (self._places[0], id) if isinstance(id, str) else id
-        if place not in self._places:
-            return NONE
-        graph, number = self.graph, self.graph.find(place, name)
-        if number == NONE or number & 7 != ARTEFACT:
-            return NONE
+    def _claims_of(self, ids: Collection[str]) -> dict[str, int]:
+        """`claim` of each id."""
+        found = dict.fromkeys(ids, NONE)
+        known, seen = self.graph.claims_upto(self.view.k), self.view.perspective is None
+        for workspace in reversed(self.workspaces):  # the first that knows an id counts
+            for id, number in entities(self.graph.ids, workspace, ids).items():
+                row = number >> 3
+                if number & 7 == CLAIM and row < known:
+                    found[id] = row if seen or self._in_sight(row) else NONE
+        return found
+
+    def plain_summary(self, id: str | Ref) -> tuple[int, Sequence[int]] | None:
+        """The artefact in sight that an id means, and its facts, where it was registered as resting
+        on claims in sight alone, whatever their state."""
+        graph = self.graph
+        if isinstance(id, str):
+            number = graph.ids.find(self._first, id)
+        elif id.workspace in self._places:
+            number = graph.find(*id)
+        else:
+            return None
         row = number >> 3
-        if (
-            graph.a_pos[row] > self.view.k
-            or graph.a_snapshot[row]
-            or graph.a_supports[row]
-            or graph.a_sources[row]
-            or graph.a_citations[row]
-            or not all(map(self._in_sight, graph.a_facts[row]))
-        ):
-            return NONE
-        return row
+        if number == NONE or number & 7 != ARTEFACT or graph.a_snapshot[row]:
+            return None
+        if graph.a_pos[row] > self.view.k or self.view.perspective is not None:
+            return None
+        for lists in (graph.a_supports, graph.a_sources, graph.a_citations):
+            if lists.ends[row] < lists.ends[row + 1]:
+                return None
+        facts, places = graph.a_facts[row], graph.c_ws
+        for claim in facts:  # they were known before it was
+            if places[claim] not in self.workspaces:
+                return None
+        return row, facts
 
     def counts(self, artefact: int) -> bool:
         """Whether a registered artefact was not withdrawn."""
@@ -167,10 +190,10 @@ class Judge:
 
     def standing(self, claim: int) -> Standing:
         """The standing of a claim row at the view, in its sight or not."""
-        found = self._standings.get(claim)
+        found = self.standings.get(claim)
         if found is None:
             found = self.belief.standing(claim, self.view.v, self.view.k)
-            self._standings[claim] = found
+            self.standings[claim] = found
         return found
 
     def places(self, workspace: str | None) -> tuple[str, ...] | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
 from doxa.engine.belief import Standing
 from doxa.engine.eligibility import Cited, Item, Judge
 from doxa.engine.graph import ARTEFACT, NONE, SOURCE, SUPPORT, entity
-from doxa.engine.times import DAY, NEG, POS, Instant, Intervals, covers, shown
-from doxa.engine.times import span as in_words
+from doxa.engine.times import DAY, NEG, POS, Instant, Intervals, covers, shown, span
 
 __all__ = ["Labels"]
 
@@ -42,12 +42,9 @@ class Labels:
         """The label of a candidate; ``side`` says which part of a conflict it is."""
         _, _, _, _, facts, supports, sources, citations, artefacts, _, _ = item
         if supports or sources or citations or (artefacts and not self._unbound(item)):
-            applicability, observed = self._applicability(item), self._observed(item)
-            standing = self._standing(item, side)
-        else:
-            applicability, observed = self._of_facts(facts)
-            standing = self._standing_of(facts, side)
-        return f"{standing}, {applicability}, observed {_date(observed)}"
+            standing, applicability = self._standing(item, side), self._applicability(item)
+            return f"{standing}, {applicability}, observed {_date(self._observed(item))}"
+        return self._of_facts(facts, side)
 
     def _unbound(self, item: Item) -> bool:
         """Whether what is registered says no more than its facts do: it rests on some, is bound to
@@ -57,8 +54,8 @@ class Labels:
             snapshot[row] or withdrawn(entity(ARTEFACT, row)) for row in item.artefacts
         )
 
-    def _of_facts(self, claims: Sequence[int]) -> tuple[str, Instant]:
-        """Applicability and observation of what rests on held claims alone, as most does."""
+    def _of_facts(self, claims: Sequence[int], side: str) -> str:
+        """The label of what rests on held claims alone, as most does."""
         v, k, held_where = self.view.v, self.view.k, self.belief.held_where
         low, high, observed = NEG, POS, POS
         for claim in claims:
@@ -72,19 +69,19 @@ class Labels:
                 high = end
             if at < observed:
                 observed = at
-        return in_words(low, high), observed
+        return f"{self._standing_of(claims, side)}, {_span(low, high)}, observed {_date(observed)}"
 
     def of_claim(self, claim: int, side: str) -> str:
         """The label of a contested claim that is printed in its own words."""
         low, high = _around(self.belief.record(claim, self.view.k).held, self.view.v)
         observed = _date(self.view.observed(claim))
-        return f"contested{side}, {in_words(low, high)}, observed {observed}"
+        return f"contested{side}, {_span(low, high)}, observed {observed}"
 
     def of_refutation(self, support: int, side: str) -> str:
         """The label of evidence against a contested claim."""
         low, high = self._narrowed((NEG, POS), Cited((), (support,), ()))
         observed = _date(self._support_observed(support))
-        return f"contested{side}, {in_words(low, high)}, observed {observed}"
+        return f"contested{side}, {_span(low, high)}, observed {observed}"
 
     # -- standing
 
@@ -94,7 +91,7 @@ class Labels:
 
     def _standing_of(self, claims: Collection[int], side: str, torn: bool = False) -> str:
         """The standing of what rests on some claims and, where it is ``torn``, contested others."""
-        standings = list(map(self.judge.standing, claims))
+        standings = [self.judge.standing(claim) for claim in claims]
         if torn:
             standings.append(_CONTESTED)
         weakest = standings[0] if len(standings) == 1 else _weakest(standings)
@@ -183,7 +180,7 @@ class Labels:
         for row in bound:
             span = _narrow(span, self.belief.extent(entity(ARTEFACT, row), k), v)
         span = self._narrowed(span, item)
-        return in_words(*(self._narrowed(span, item.cited) if item.citations else span))
+        return _span(*(self._narrowed(span, item.cited) if item.citations else span))
 
     def _narrowed(self, span: tuple[Instant, Instant], on: Item | Cited) -> tuple[Instant, Instant]:
         belief, v, k = self.belief, self.view.v, self.view.k
@@ -254,5 +251,20 @@ def _narrow(span: tuple[Instant, Instant], these: Intervals, v: Instant) -> tupl
     return max(span[0], low), min(span[1], high)
 
 
+@lru_cache(4_096)  # eleven years of days
+def _day(number: int) -> str:
+    return date.fromordinal(_EPOCH + number).isoformat()
+
+
 def _date(at: Instant) -> str:
-    return date.fromordinal(_EPOCH + at // DAY).isoformat()
+    return _day(at // DAY)
+
+
+def _span(low: Instant, high: Instant) -> str:
+    """`times.span`, in fewer steps where it begins and ends with days."""
+    if (low != NEG and low % DAY) or (high != POS and high % DAY):
+        return span(low, high)
+    if low == NEG:
+        return "at any time" if high == POS else f"before {_day(high // DAY)}"
+    since = _day(low // DAY)
+    return f"from {since}" if high == POS else f"{since} to {_day(high // DAY)}"

@@ -304,12 +304,12 @@ class Ids:
     def __init__(self) -> None:
         self.texts = Strings()
         self.secret = prime()
-        self._spread = spread(self.secret)
+        self.spread = spread(self.secret)
         self.workspace = array("i")  # by position - 1
         self.number = array("i")  # entity by position - 1
         self.live: dict[int, dict[str, int]] = {}  # workspace → id → entity
-        self._index: Index | None = None
-        self._mixed = 0x2545F491
+        self.index: Index | None = None
+        self.mixed = 0x2545F491
 
     def __len__(self) -> int:
         return len(self.number)
@@ -342,15 +342,15 @@ class Ids:
             found = known.get(id)
             if found is not None:
                 return found
-        index = self._index
+        index = self.index
         if index is None or workspace == NONE:
             return NONE
         sought = id.encode("utf-8", "surrogatepass")
         blob, ends, _ = self.texts.parts[0]
         secret = self.secret
         hash = (
-            int.from_bytes(sought + PADDING[len(sought) & 3], "big") * self._spread
-            + workspace * self._mixed
+            int.from_bytes(sought + PADDING[len(sought) & 3], "big") * self.spread
+            + workspace * self.mixed
         ) % secret
         heads, bucket = index.heads, hash >> index.shift
         for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
@@ -371,8 +371,8 @@ class Ids:
         secret = np.uint64(self.secret)
         hashes = _text_hashes(bytes(sealed.blob), np.asarray(sealed.ends), self.secret)
         places = np.frombuffer(self.workspace[: sealed.size], dtype=np.int32).astype(np.uint64)
-        hashes = (hashes + places * np.uint64(self._mixed)) % secret
-        self._index = Index.over(hashes, np.arange(sealed.size))
+        hashes = (hashes + places * np.uint64(self.mixed)) % secret
+        self.index = Index.over(hashes, np.arange(sealed.size))
         self.live = {}
 
     def sealed(self) -> dict[str, Any]:
@@ -380,7 +380,7 @@ class Ids:
         return {
             "texts": self.texts,
             "secret": self.secret,
-            "index": self._index,
+            "index": self.index,
             "workspace": self.workspace,
             "number": self.number,
         }
@@ -388,5 +388,5 @@ class Ids:
     def load(self, texts: Texts, secret: int, index: Index | None) -> None:
         """Takes sealed parts over; the two columns are filled beside."""
         self.texts.load(texts)
-        self.secret, self._index, self.live = secret, index, {}
-        self._spread = spread(secret)
+        self.secret, self.index, self.live = secret, index, {}
+        self.spread = spread(secret)

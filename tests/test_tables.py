@@ -216,7 +216,7 @@ def test_texts_of_one_hash_are_told_apart() -> None:
     other = colliding(names.secret, one)
     assert text_hash(other.encode(), names.secret) == text_hash(one.encode(), names.secret)
     assert [names.code(text) for text in (one, other, "a", "a\0", "a\0\0")] == [0, 1, 2, 3, 4]
-    ids.secret, ids._spread = names.secret, names.spread
+    ids.secret, ids.spread = names.secret, names.spread
     for workspace in (0, 1):
         for n, text in enumerate((one, "a", "a\0")):
             ids.add(workspace, text, 10 * workspace + n)
@@ -254,7 +254,7 @@ def test_an_id_of_ten_thousand_workspaces_is_found_in_each() -> None:
     ids.seal()
     assert [ids.find(workspace, "c1") for workspace in range(10_000)] == list(range(10_000))
     assert ids.find(10_000, "c1") == NONE
-    index = ids._index
+    index = ids.index
     assert index is not None
     assert longest_bucket(index) < 40
 
