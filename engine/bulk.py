@@ -20,9 +20,10 @@ import numpy as np
 from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.belief import CORROBORATED, HOLDS, Belief, Changes
+from doxa.engine.codec import Fields
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL
 from doxa.engine.log import Row
-from doxa.engine.pages import READ, Fields, Page, commit_ends
+from doxa.engine.pages import READ, Page, commit_ends
 from doxa.engine.rows import FACT, HYPOTHESIS, PLAIN, SHARED
 from doxa.engine.settle import settle
 from doxa.engine.tables import Ints
@@ -50,12 +51,12 @@ class Bulk:
         self._counting: set[int] = set()  # sources that count everywhere
         self._sources: dict[int, dict[str | None, int]] = {}  # workspace → name → source
 
-    def follow(self, rows: Sequence[Row]) -> None:
-        """Takes in whole commits, in order."""
+    def follow(self, rows: Sequence[Row], page: Page | None = None) -> None:
+        """Takes in whole commits, in order; ``page`` is what they say, where it is known."""
         assert rows[0].position == self.graph.position + 1, (rows[0], self.graph.position)
         assert rows[0].recorded_at > self.graph.recorded_at, (rows[0], self.graph.recorded_at)
         self._counting, self._sources = set(), {}
-        page = Page.read(rows)
+        page = Page.read(rows) if page is None else page
         if len(rows) == 1 and self._quiet(page.kinds[0], page.heads[0], page.contents[0]):
             self._add_one(rows[0], page.heads[0], page.contents[0])
             return

@@ -16,7 +16,9 @@ from doxa.engine import times
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
 from doxa.engine.events import CLASSES, Event, Ref, SourceRef
 
-__all__ = ["PAYLOAD_LIMIT", "VERSION", "decode", "encode", "encode_fields"]
+__all__ = ["PAYLOAD_LIMIT", "VERSION", "Fields", "decode", "encode", "fields_of", "part", "write"]
+
+Fields = dict[str, Any]
 
 VERSION: Final = 1
 PAYLOAD_LIMIT: Final = 1 << 20  # bytes of head and data together
@@ -68,24 +70,27 @@ def _plain(value: Any) -> Any:
 
 def encode(event: Event) -> tuple[bytes, bytes]:
     """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
+    return write(event.TYPE, *fields_of(event))
+
+
+def fields_of(event: Event) -> tuple[Fields, Fields]:
+    """What the head and the data of an event say."""
     kind, fields = event.TYPE, event.__dict__
     source = fields.get("source") if kind in _SOURCED else None
     if source is None:
-        return encode_fields(kind, fields)
+        return part(kind, fields)
     details = {name: item for name, item in source.__dict__.items() if item is not None}
-    return encode_fields(kind, fields, details.pop("id"), details)
+    return part(kind, fields, details.pop("id"), details)
 
 
-def encode_fields(
-    kind: str,
-    fields: dict[str, Any],
-    source: str | None = None,
-    details: dict[str, Any] | None = None,
-) -> tuple[bytes, bytes]:
-    """As `encode`, of the fields of a kind of event, all of them, in the form that its model gives
-    them; of the source of a claim, support or correction, the id and what else is given."""
-    head: dict[str, Any] = {"v": VERSION, "id": fields["id"]}
-    data: dict[str, Any] = {}
+def part(
+    kind: str, fields: Fields, source: str | None = None, details: Fields | None = None
+) -> tuple[Fields, Fields]:
+    """The fields of a kind of event, all of them, in the form that its model gives them, as its
+    head and its data say them; of the source of a claim, support or correction, the id and what
+    else is given."""
+    head: Fields = {"v": VERSION, "id": fields["id"]}
+    data: Fields = {}
     if fields["workspace"]:
         head["workspace"] = fields["workspace"]
     _PUT.get(kind, _put_by_plan)(kind, fields, head, data)
@@ -93,19 +98,22 @@ def encode_fields(
         head["source"] = source
     if details:
         data["source"] = details
-    encoded = to_json(head), to_json(data)
-    size = len(encoded[0]) + len(encoded[1])
+    return head, data
+
+
+def write(kind: str, head: Fields, data: Fields) -> tuple[bytes, bytes]:
+    """The stored form of a head and data. Raises `PayloadTooLarge` above 1 MiB."""
+    stored, content = to_json(head), to_json(data)
+    size = len(stored) + len(content)
     if size > PAYLOAD_LIMIT:
         raise PayloadTooLarge(
-            f"{kind} {fields['id']!r} has {size:,} bytes; the limit is {PAYLOAD_LIMIT:,}: "
+            f"{kind} {head['id']!r} has {size:,} bytes; the limit is {PAYLOAD_LIMIT:,}: "
             "keep large texts outside and claim their digest and place"
         )
-    return encoded
+    return stored, content
 
 
-def _put_by_plan(
-    kind: str, fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
-) -> None:
+def _put_by_plan(kind: str, fields: Fields, head: Fields, data: Fields) -> None:
     for name, in_head, default in _PLANS[kind]:
         value = fields[name]
         if value is default or (value == default and type(value) is type(default)):
@@ -116,9 +124,7 @@ def _put_by_plan(
 # Nearly all events are claims and supports: what the plan says of them, written out.
 
 
-def _put_claim(
-    kind: str, fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
-) -> None:
+def _put_claim(kind: str, fields: Fields, head: Fields, data: Fields) -> None:
     _put_span(fields, head, data)
     data["subject"] = fields["subject"]
     data["predicate"] = fields["predicate"]
@@ -135,9 +141,7 @@ def _put_claim(
         data["assumed"] = fields["assumed"]
 
 
-def _put_support(
-    kind: str, fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
-) -> None:
+def _put_support(kind: str, fields: Fields, head: Fields, data: Fields) -> None:
     _put_span(fields, head, data)
     head["claim"] = fields["claim"]
     if fields["because"]:
@@ -148,7 +152,7 @@ def _put_support(
         data["assumed"] = fields["assumed"]
 
 
-def _put_span(fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]) -> None:
+def _put_span(fields: Fields, head: Fields, data: Fields) -> None:
     if fields["stated_at"] is not None:
         data["stated_at"] = fields["stated_at"]
     if fields["valid_from"] != times.NEG:
@@ -160,7 +164,7 @@ def _put_span(fields: dict[str, Any], head: dict[str, Any], data: dict[str, Any]
 _PUT: Final = {"claim": _put_claim, "support": _put_support}
 
 
-Upcast = Callable[[dict[str, Any], dict[str, Any]], None]
+Upcast = Callable[[Fields, Fields], None]
 # What turns the head and data of version n into those of n + 1, by (type, n).
 _UPCASTS: dict[tuple[str, int], Upcast] = {}
 
@@ -185,8 +189,8 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
     Raises `NewerFormat` for an event of a later version, `DamageError` for one that can't be read.
     """
     try:
-        fields: dict[str, Any] = from_json(head)
-        content: dict[str, Any] = {} if data is None else from_json(data)
+        fields: Fields = from_json(head)
+        content: Fields = {} if data is None else from_json(data)
         version = fields.pop("v")
         cls = CLASSES.get(kind)
     except (ValueError, KeyError, AttributeError, TypeError) as error:

@@ -85,7 +85,7 @@ class Plainly:
         graph, come, counting = self.graph, self.come, self.counting
         code, known = graph.names.find, graph.ids.find
         later: list[tuple[str, str]] = []  # claims that must be in this commit
-        for kind, _, _, workspace, id, claim, source in commit:
+        for kind, _, _, workspace, id, claim, source, _, _ in commit:
             place, ws = (workspace, id), code(workspace)
             if place in come or known(ws, id) != NONE:
                 return False
@@ -122,6 +122,7 @@ def judge(belief: Belief, events: Sequence[ev.Event], stored: Stored) -> Judged:
 
 
 _SOURCED: Final = (ev.Claim, ev.Support, ev.Correction)
+_ENDING: Final = (ev.Correction, ev.Withdrawal)
 
 
 class _Judge:
@@ -148,12 +149,13 @@ class _Judge:
                 self._attempt(index, partial(self._resolve, index))
                 if not self.fresh or self.fresh[-1] != index:
                     continue
-                if isinstance(event, ev.Correction | ev.Withdrawal):
+                if isinstance(event, _ENDING):
                     ending.append(index)
             if _names_source(event):
                 sourced.append(index)
-        if not self.result.problems and (sourced or ending):
-            self._weigh(sourced, ending)
+        replacing = [index for index in ending if _replaces(self.events[index])]
+        if not self.result.problems and (sourced or replacing):
+            self._weigh(sourced, ending, replacing)
         new = self.result.new = {i: self.events[i] for i in self.fresh}
         for index in self.result.problems:
             new.pop(index, None)
@@ -176,7 +178,9 @@ class _Judge:
         here = self.ids.get((workspace, id))
         return here is not None and type(self.events[here]) is ev.Claim
 
-    def _weigh(self, sourced: Sequence[int], ending: Sequence[int]) -> None:
+    def _weigh(
+        self, sourced: Sequence[int], ending: Sequence[int], replacing: Sequence[int]
+    ) -> None:
         """Looks for sources with nothing left, and for rings, now that all references resolve."""
         overlay = Overlay(self.belief, self.events, ending, self._meaning) if ending else None
         left: dict[tuple[str, str], Intervals] = {}
@@ -191,7 +195,6 @@ class _Judge:
                 found = left[place] = ALL if overlay is None else overlay.source(*place)
             if found != ALL:
                 self._attempt(index, partial(self._sourced, found, index))
-        replacing = [i for i in ending if _replaces(self.events[i])]
         if overlay is not None and replacing and (circling := overlay.circling(replacing)):
             for index in replacing:
                 self._attempt(index, partial(self._ringless, overlay, circling, index))

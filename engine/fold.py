@@ -12,6 +12,8 @@ from doxa.engine.errors import DamageError, DoxaError
 from doxa.engine.history import History
 from doxa.engine.log import Row
 from doxa.engine.numbers import Lists, Numbers
+from doxa.engine.pages import Page
+from doxa.engine.plain import Plain
 from doxa.engine.registry import Registry
 from doxa.engine.settle import apply
 from doxa.engine.tables import Ids, Names, Objects
@@ -67,16 +69,21 @@ class Fold:
                 rest = rest[last:]
             self._follow(rest)
 
+    def follow_plain(self, rows: Sequence[Row], events: Sequence[Plain]) -> None:
+        """Takes whole commits in as `follow` does, of plain events as they were stored."""
+        with uncollected():
+            self._follow(rows, Page.of(events))
+
     def tend(self) -> None:
         """Makes all of it compact once it has doubled."""
         if self.position - self.sealed >= max(MANY, self.sealed):
             self.seal()
 
-    def _follow(self, rows: Sequence[Row]) -> None:
+    def _follow(self, rows: Sequence[Row], page: Page | None = None) -> None:
         if not rows:
             return
         try:
-            self._bulk.follow(rows)
+            self._bulk.follow(rows, page)
             self.chain = rows[-1].chain
         except (DoxaError, MemoryError):
             raise

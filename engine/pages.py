@@ -10,11 +10,11 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from doxa.engine import codec
+from doxa.engine.codec import Fields
 from doxa.engine.log import Row
+from doxa.engine.plain import Plain
 
 __all__ = ["READ", "Fields", "Page", "commit_ends"]
-
-Fields = dict[str, Any]
 
 _AROUND: Final = {"v", "id", "workspace", "valid_from", "valid_to"}
 READ: Final = {
@@ -50,6 +50,12 @@ class Page:
                 if content is None and kind in _SUPPORTED:
                     heads[i] = None
         return cls(kinds, heads, contents)
+
+    @classmethod
+    def of(cls, events: Sequence[Plain]) -> Page:
+        """The fields of plain events, which are about to be stored."""
+        kinds, _, _, _, _, _, _, heads, contents = zip(*events, strict=True)
+        return cls(kinds, list(heads), list(contents))
 
     def part(self, first: int, end: int) -> Page:
         """The events from one place to before another."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, from_json
 
 from doxa.engine import codec, times
 from doxa.engine.errors import InvalidTime, PayloadTooLarge
@@ -25,7 +25,8 @@ __all__ = ["Plain", "plain", "plainly", "ready"]
 class Plain(NamedTuple):
     """A claim or support that rests on a source or on nothing, ready to be stored.
 
-    ``claim`` is what a support supports, ``source`` the id of the source.
+    ``claim`` is what a support supports, ``source`` the id of the source; ``said`` and ``content``
+    are what reading ``head`` and ``data`` again would give.
     """
 
     type: str
@@ -35,6 +36,8 @@ class Plain(NamedTuple):
     id: str
     claim: str | None
     source: str | None
+    said: codec.Fields
+    content: codec.Fields
 
     @property
     def event(self) -> Event:
@@ -43,6 +46,22 @@ class Plain(NamedTuple):
 
 
 _as_plain = cast("Callable[[Any], Plain]", partial(tuple.__new__, Plain))
+_FIXED: Final = (str, int, float, bool, type(None))  # what nobody can change, and JSON keeps
+
+
+def _made(
+    kind: str,
+    head: codec.Fields,
+    data: codec.Fields,
+    workspace: str,
+    id: str,
+    claim: str | None,
+    source: str | None,
+) -> Plain:
+    stored, content = codec.write(kind, head, data)
+    if claim is None and type(data["object"]) not in _FIXED:
+        data = from_json(content)
+    return _as_plain((kind, stored, content, workspace, id, claim, source, head, data))
 
 
 def plain(fields: Mapping[str, Any]) -> Plain | None:
@@ -75,8 +94,7 @@ def plainly(event: Event) -> Plain | None:
     if event.because:
         return None
     source = None if event.source is None else event.source.id
-    head, data = codec.encode(event)
-    return _as_plain((event.TYPE, head, data, event.workspace, event.id, claim, source))
+    return _made(event.TYPE, *codec.fields_of(event), event.workspace, event.id, claim, source)
 
 
 # ---------------------------------------------------------------- from fields
@@ -125,8 +143,8 @@ def _claim(given: dict[str, Any]) -> Plain:
         fields["object"] = check_value(value)
     _check_text(fields["text"])
     source, details = _finish(fields, given)
-    head, data = codec.encode_fields("claim", fields, source, details)
-    return _as_plain(("claim", head, data, workspace, id, None, source))
+    head, data = codec.part("claim", fields, source, details)
+    return _made("claim", head, data, workspace, id, None, source)
 
 
 def _support(given: dict[str, Any]) -> Plain:
@@ -140,8 +158,8 @@ def _support(given: dict[str, Any]) -> Plain:
     source, details = _finish(fields, given)
     if source is None:
         raise _NotPlain
-    head, data = codec.encode_fields("support", fields, source, details)
-    return _as_plain(("support", head, data, workspace, id, claim, source))
+    head, data = codec.part("support", fields, source, details)
+    return _made("support", head, data, workspace, id, claim, source)
 
 
 _STANCES: Final = ("supports", "refutes")

@@ -258,6 +258,7 @@ class Stream:
         plain claims and supports alone, or of which something might be refused."""
         judge = Plainly(fold.belief.graph)
         commits: list[tuple[list[NewEvent], int | None]] = []
+        accepted: list[Plain] = []
         last = _last(transaction.head)
         for request in islice(requests, start, None):
             at = request.recorded_at
@@ -267,6 +268,7 @@ class Stream:
             if not events or not judge.accepts(events):
                 break
             commits.append(([as_new((*event[:3], ())) for event in events], at))
+            accepted += events
             last = times.POS if at is None else at  # after the clock's time only the clock's
         try:
             put = transaction.append_all(commits)
@@ -274,7 +276,7 @@ class Stream:
             return []
         rows = self._given_out(transaction, put, [new for new, _ in commits])
         if rows:
-            fold.follow([rows])
+            fold.follow_plain(rows, accepted)
         return [Committed(one.last, one.recorded_at, one.last - one.first + 1, 0) for one in put]
 
     def _given_out(
