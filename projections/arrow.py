@@ -75,7 +75,8 @@ def to_arrow(
         items = view.claims(subject=subject, predicate=predicate, standing=standing, kind=kind)
         rows = np.array([item.row for item in items], np.int64)
         standings = pa.array([str(item.standing) for item in items], pa.string())
-        batches = [make(0, view.graph.claims_upto(view.k), rows, standings)]
+        everything = view.graph.claims_upto(view.k)
+        batches = [make(Held(0, everything, rows, np.empty(0, np.uint8)), standings)]
     return pa.Table.from_batches(batches, make.schema)
 
 
@@ -132,6 +133,9 @@ def _in_parts(scan: Scan, make: Callable[[Held], Any]) -> list[Any]:
 # ---------------------------------------------------------------- making columns
 
 
+_Made = Callable[[int, int, Ints], Any]
+
+
 @lru_cache
 def _schema(wanted: tuple[str, ...]) -> pa.Schema:
     return pa.schema([SCHEMA.field(name) for name in wanted])
@@ -142,60 +146,98 @@ class _Batches:
 
     def __init__(self, view: TruthView, wanted: Sequence[str], same: dict[str, str | None]) -> None:
         self.schema = _schema(tuple(wanted))
-        self._wanted, self._same = wanted, same
+        self._wanted = wanted
+        self._same = {name: text for name, text in same.items() if text is not None}
         self._graph, self._k, self._arrays = view.graph, view.k, columns_of(view.belief)
         self._names = len(view.graph.names.texts)
 
     def held(self, held: Held) -> pa.RecordBatch:
         """The claims that are held, which stand as their codes say."""
         standings = _CODES.take(pa.array(held.codes)) if "standing" in self._wanted else None
-        return self(held.low, held.high, held.rows, standings)
+        return self(held, standings)
 
-    def __call__(self, low: int, high: int, rows: Ints, standings: Any) -> pa.RecordBatch:
-        """Rows counted from ``low`` on, below ``high``."""
-        graph, arrays = self._graph, self._arrays
+    def __call__(self, held: Held, standings: Any) -> pa.RecordBatch:
+        """The same with the given standings."""
+        graph = self._graph
 
-        def entries(column: array[int]) -> Ints:
-            return arrays.ints(column, high)[low:].take(rows)
+        def named(column: array[int]) -> Callable[[], Any]:
+            return lambda: picked(self._texts_of_names(), pa.array(self._entries(held, column)))
 
-        def named(column: array[int]) -> Any:
-            return picked(arrays.texts(graph.names.texts, self._names), pa.array(entries(column)))
-
-        def subject() -> Any:
-            texts = arrays.written_out(graph.c_subject, graph.names.texts, high)
-            if texts is None:
-                return named(graph.c_subject)
-            return picked(texts[low:high], pa.array(rows))
+        def texts(name: str, made: _Made) -> Callable[[], Any]:
+            return lambda: self._texts(held, name, made)
 
         makers: dict[str, Callable[[], Any]] = {
-            "id": lambda: picked(
-                arrays.texts(graph.ids.texts, self._k), pa.array(entries(graph.c_pos) - 1)
-            ),
-            "workspace": lambda: named(graph.c_ws),
-            "subject": subject,
-            "predicate": lambda: named(graph.c_predicate),
-            "object": lambda: picked(arrays.texts(graph.c_object, high)[low:high], pa.array(rows)),
-            "kind": lambda: named(graph.c_kind),
-            "perspective": lambda: named(graph.c_perspective),
+            "id": texts("id", self._ids),
+            "workspace": named(graph.c_ws),
+            "subject": texts("subject", self._subjects),
+            "predicate": named(graph.c_predicate),
+            "object": texts("object", self._objects),
+            "kind": named(graph.c_kind),
+            "perspective": named(graph.c_perspective),
             "standing": lambda: standings,
-            "valid_from": lambda: _instants(entries(graph.c_from), NEG),
-            "valid_to": lambda: _instants(entries(graph.c_to), POS),
-            "recorded_at": lambda: pa.array(
-                arrays.derived("recorded_at", np.int64, high, self._recorded)[low:].take(rows)
-            ),
+            "valid_from": lambda: _instants(self._entries(held, graph.c_from), NEG),
+            "valid_to": lambda: _instants(self._entries(held, graph.c_to), POS),
+            "recorded_at": lambda: pa.array(self._recorded(held)),
         }
         for name, text in self._same.items():
-            if text is not None:
-                makers[name] = partial(pa.repeat, text, len(rows))
+            makers[name] = partial(pa.repeat, text, len(held.rows))
         made = [makers[name]() for name in self._wanted]
         return pa.RecordBatch.from_arrays(made, schema=self.schema)
 
-    def _recorded(self, low: int, high: int) -> Ints:
-        """When the claims low to high were recorded."""
+    # -- the entries of claims: from the columns of all, or from those kept of rare ones
+
+    def _entries(self, held: Held, column: array[int]) -> Ints:
+        chosen = held.chosen
+        if chosen is None:
+            return self._arrays.ints(column, held.high)[held.low :].take(held.rows)
+        return self._arrays.entries(column, chosen.rows, chosen.places)[held.among]
+
+    def _texts(self, held: Held, name: str, made: _Made) -> Any:
+        low, high, chosen = held.low, held.high, held.chosen
+        if chosen is None:
+            return made(low, high, held.rows)
+        kept = chosen.places.texts(name, chosen.rows, lambda rows: made(0, high, rows))
+        return picked(kept, pa.array(held.among))
+
+    def _recorded(self, held: Held) -> Ints:
+        low, high, chosen = held.low, held.high, held.chosen
+        if chosen is None:
+            return self._recorded_at(low, high, held.rows)
+        return chosen.places.numbers(
+            "recorded_at", np.int64, chosen.rows, lambda rows: self._recorded_at(0, high, rows)
+        )[held.among]
+
+    # -- of all: rows are counted from ``low`` on, and below ``high``
+
+    def _texts_of_names(self) -> Any:
+        return self._arrays.texts(self._graph.names.texts, self._names)
+
+    def _ids(self, low: int, high: int, rows: Ints) -> Any:
+        places = self._arrays.ints(self._graph.c_pos, high)[low:].take(rows) - 1
+        return picked(self._arrays.texts(self._graph.ids.texts, self._k), pa.array(places))
+
+    def _subjects(self, low: int, high: int, rows: Ints) -> Any:
+        column = self._graph.c_subject
+        texts = self._arrays.written_out(column, self._graph.names.texts, high)
+        if texts is not None:
+            return picked(texts[low:high], pa.array(rows))
+        return picked(
+            self._texts_of_names(), pa.array(self._arrays.ints(column, high)[low:].take(rows))
+        )
+
+    def _objects(self, low: int, high: int, rows: Ints) -> Any:
+        return picked(self._arrays.texts(self._graph.c_object, high)[low:high], pa.array(rows))
+
+    def _recorded_at(self, low: int, high: int, rows: Ints) -> Ints:
         graph, arrays = self._graph, self._arrays
-        commits = len(graph.commit_last)
-        ends, at = arrays.ints(graph.commit_last, commits), arrays.ints(graph.commit_at, commits)
-        return at[np.searchsorted(ends, arrays.ints(graph.c_pos, high)[low:])]
+
+        def made(first: int, end: int) -> Ints:
+            commits = len(graph.commit_last)
+            ends = arrays.ints(graph.commit_last, commits)
+            places = np.searchsorted(ends, arrays.ints(graph.c_pos, end)[first:])
+            return arrays.ints(graph.commit_at, commits)[places]
+
+        return arrays.derived("recorded_at", np.int64, high, made)[low:].take(rows)
 
 
 def _instants(values: Ints, open_end: int) -> Any:

@@ -22,11 +22,10 @@ from doxa.engine.graph import NONE
 from doxa.engine.history import OPEN, History
 from doxa.engine.tables import Objects, Strings
 from doxa.projections.growing import Grown, GrownTexts, Ints, column_texts
+from doxa.projections.places import CODES, Chosen, Places
 
-__all__ = ["Columns", "Ints", "Places", "columns_of"]
+__all__ = ["Columns", "Ints", "columns_of"]
 
-_CODES: Final = 256  # codes whose places are kept at once
-_RARE: Final = 16  # rows for each that has a code, from which on its entries are kept
 _PART: Final = 100_000  # texts that are written out at once
 _SHORT: Final = 32  # bytes of a text, on average, up to which texts are written out
 
@@ -68,6 +67,14 @@ class Columns:
                 low = kept.size
                 kept.more(rows - low)[:] = np.frombuffer(column[low:rows], _dtype(column))
             return kept.first(rows)
+
+    def entries(self, column: array[int] | bytearray, rows: Ints, places: Places) -> Ints:
+        """The entries of a column that only grows at the rows of a code, or of its history."""
+
+        def made(some: Ints) -> Ints:
+            return self.ints(column, int(some[-1]) + 1 if len(some) else 0)[some]
+
+        return places.numbers(column, _dtype(column), rows, made)
 
     def derived(self, name: str, dtype: Any, rows: int, made: Callable[[int, int], Ints]) -> Ints:
         """The first ``rows`` of a column that follows from others; ``made(low, high)`` gives the
@@ -142,74 +149,21 @@ class Columns:
                 since.first(since.size)[owner[begins]] = known[begins]
             return until.first(rows), since.first(owners)
 
-    def places(
+    def chosen(
         self, column: array[int], code: int, claims: int, history: History, rows: int
-    ) -> Places:
+    ) -> Chosen:
         """Where a code occurs in a column of claims, in as many of them and as many rows of their
         history as there are up to a position. O(both) for the first time, then what is new."""
         key = id(column), code
         with self._mutex:
             found = self._places.pop(key, None)
             if found is None:
-                found = Places(self, self._mutex)
-                if len(self._places) >= _CODES:
+                found = Places(self._mutex)
+                if len(self._places) >= CODES:
                     del self._places[next(iter(self._places))]
             self._places[key] = found
             found.follow(self.ints(column, claims), code, self.ints(history.owner, rows))
-            return found
-
-
-class Places:
-    """The claims that have one code in a column, and the rows of the history of claims that are of
-    one of these."""
-
-    def __init__(self, arrays: Columns, mutex: threading.RLock) -> None:
-        self._arrays, self._mutex = arrays, mutex
-        self._rows, self._changes, self._owners = (Grown(np.int32) for _ in range(3))
-        self._claims = self._history = 0  # that were looked through
-        self._entries: dict[int, tuple[array[int] | bytearray, Grown]] = {}
-
-    def follow(self, codes: Ints, code: int, owner: Ints) -> None:
-        """Takes in what is new of the codes of claims, and of the owners of rows of the history."""
-        if self._claims < len(codes):
-            fresh = np.flatnonzero(codes[self._claims :] == code) + self._claims
-            self._rows.more(len(fresh))[:] = fresh
-            self._claims = len(codes)
-        if self._history < len(owner):
-            owners = owner[self._history :]
-            mine = np.flatnonzero(codes[owners] == code)
-            self._changes.more(len(mine))[:] = mine + self._history
-            rows = self._rows.first(self._rows.size)
-            self._owners.more(len(mine))[:] = np.searchsorted(rows, owners[mine])
-            self._history = len(owner)
-
-    def rows(self, claims: int) -> Ints:
-        """The rows of those among the first ``claims``, ascending, int32."""
-        rows = self._rows.first(self._rows.size)
-        return rows[: np.searchsorted(rows, claims)]
-
-    def changes(self, rows: int) -> tuple[Ints, Ints]:
-        """Those of the first ``rows`` of the history, ascending, and of which of the claims each
-        is, counted among the claims that have the code; int32."""
-        changes = self._changes.first(self._changes.size)
-        known = int(np.searchsorted(changes, rows))
-        return changes[:known], self._owners.first(known)
-
-    def entries(self, column: array[int] | bytearray, rows: Ints) -> Ints:
-        """The entries of a column that only grows at the rows that `rows` or `changes` gave; where
-        these are few beside it they are kept, so that they lie side by side."""
-        size = int(rows[-1]) + 1 if len(rows) else 0
-        if len(rows) * _RARE > size:
-            return self._arrays.ints(column, size)[rows]
-        with self._mutex:
-            found = self._entries.get(id(column))
-            if found is None:
-                found = self._entries[id(column)] = column, Grown(_dtype(column))
-            _, kept = found
-            if kept.size < len(rows):
-                fresh = self._arrays.ints(column, size)[rows[kept.size :]]
-                kept.more(len(fresh))[:] = fresh
-            return kept.first(len(rows))
+            return found.upto(claims, rows)
 
 
 def _dtype(column: array[int] | bytearray) -> Any:

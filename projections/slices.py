@@ -12,18 +12,22 @@ import numpy as np
 from doxa.engine.belief import HOLDS
 from doxa.engine.view import TruthView
 from doxa.projections.columns import Ints, columns_of
+from doxa.projections.places import Chosen
 
 __all__ = ["Held", "Scan"]
 
 
 class Held(NamedTuple):
     """Claims that are held: ``low + rows`` are their rows, ascending, all below ``high``, and
-    ``codes`` their codes, uint8."""
+    ``codes`` their codes, uint8. Of rare ones that were chosen, ``among`` says which of the chosen
+    they are."""
 
     low: int
     high: int
     rows: Ints
     codes: Ints
+    chosen: Chosen | None = None
+    among: Ints | None = None
 
 
 class Scan:
@@ -52,44 +56,46 @@ class Scan:
             self._alike.append((graph.c_perspective, graph.names.find(view.perspective)))
         self._everywhere = view.workspaces.issuperset(list(graph.revisions))
         self.claims, self.changes = self.known, history_known
-        self._places = None
+        self._chosen = None
         if chosen is not None:
-            places = self._arrays.places(*chosen, self.known, history, history_known)
-            self._rows = places.rows(self.known)
-            self._changed, self._owners = places.changes(history_known)
-            self.claims, self.changes = len(self._rows), len(self._changed)
-            self._places = places
+            found = self._arrays.chosen(*chosen, self.known, history, history_known)
+            self.claims, self.changes = len(found.rows), len(found.changes)
+            self._chosen = found
         self._marked = np.zeros(self.claims, np.uint8)
 
     def _entries(self, column: array[int] | bytearray, low: int, high: int) -> Ints:
         """A column of the claims low to high."""
-        if self._places is None:
+        chosen = self._chosen
+        if chosen is None:
             return self._arrays.ints(column, high)[low:]
-        return self._places.entries(column, self._rows)[low:high]
+        return self._arrays.entries(column, chosen.rows, chosen.places)[low:high]
 
     def _changes(self, column: array[int] | bytearray, low: int, high: int) -> Ints:
         """A column of the changes low to high."""
-        if self._places is None:
+        chosen = self._chosen
+        if chosen is None:
             return self._arrays.ints(column, high)[low:]
-        return self._places.entries(column, self._changed)[low:high]
+        return self._arrays.entries(column, chosen.changes, chosen.places)[low:high]
 
     def mark(self, low: int, high: int) -> None:
         """Looks at what became of claims, as far as it was known: changes low to high."""
-        view, history, whole = self._view, self._view.belief.beliefs, self._places is None
-        until = self._until[slice(low, high) if whole else self._changed[low:high]]
+        view, history, chosen = self._view, self._view.belief.beliefs, self._chosen
+        until = self._until[slice(low, high) if chosen is None else chosen.changes[low:high]]
         mask = until > view.k
         mask &= self._changes(history.low, low, high) <= view.v
         mask &= self._changes(history.high, low, high) > view.v
         codes = self._changes(history.code, low, high)
         mask &= (codes & HOLDS) != 0
         found = np.flatnonzero(mask)
-        owners = self._changes(history.owner, low, high) if whole else self._owners[low:high]
+        owners = (
+            self._changes(history.owner, low, high) if chosen is None else chosen.owners[low:high]
+        )
         self._marked[owners[found]] = codes[found]  # one is so at a time of each owner
 
     def held(self, low: int, high: int) -> Held:
         """Those of the claims low to high that are held."""
-        view, graph, whole = self._view, self._view.graph, self._places is None
-        since = self._since[slice(low, high) if whole else self._rows[low:high]]
+        view, graph, chosen = self._view, self._view.graph, self._chosen
+        since = self._since[slice(low, high) if chosen is None else chosen.rows[low:high]]
         codes = self._entries(graph.c_plain, low, high) * (since > view.k)
         codes |= self._marked[low:high]
         mask = codes != 0
@@ -100,6 +106,7 @@ class Scan:
         for column, code in self._alike:
             mask &= self._entries(column, low, high) == code
         rows = np.flatnonzero(mask)
-        if whole:
+        if chosen is None:
             return Held(low, high, rows, codes[rows])
-        return Held(0, self.known, self._rows[low:high][rows], codes[rows])
+        found = chosen.rows[low:high][rows]
+        return Held(0, self.known, found, codes[rows], chosen if chosen.rare else None, rows + low)

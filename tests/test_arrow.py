@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import doxa
 from doxa.engine.history import OPEN
 from doxa.engine.times import iso
-from doxa.projections import arrow, columns, growing
+from doxa.projections import arrow, columns, growing, places
 from doxa.projections.arrow import SCHEMA
 from tests.histories import INSTANTS, PERSPECTIVES, PREDICATES, SUBJECTS, WORKSPACES, moment
 from tests.trials import walking
@@ -86,8 +86,8 @@ def test_a_table_has_the_claims_of_the_same_selection(
         patch.setattr(pa, "cpu_count", lambda: 3)
         patch.setattr(arrow, "_FEW", few)
         patch.setattr(arrow, "_PART", part)
-        patch.setattr(columns, "_CODES", codes)
-        patch.setattr(columns, "_RARE", rare)
+        patch.setattr(columns, "CODES", codes)
+        patch.setattr(places, "_RARE", rare)
         patch.setattr(columns, "_PART", written)
         patch.setattr(columns, "_SHORT", short)
         wander(random, walk, 30, look)
@@ -110,12 +110,12 @@ def test_what_changes_in_place_is_followed_by_what_grows(seed: int) -> None:
             began = [*history.since, *[OPEN] * owners][:owners]
             assert [at > k for at in since] == [at > k for at in began]
             code = random.choice([graph.names.find(name) for name in PREDICATES])
-            places = arrays.places(graph.c_predicate, code, owners, history, rows)
+            chosen = arrays.chosen(graph.c_predicate, code, owners, history, rows)
             having = [row for row in range(owners) if graph.c_predicate[row] == code]
-            assert places.rows(owners).tolist() == having
-            changes, of = places.changes(rows)
-            assert changes.tolist() == [n for n in range(rows) if history.owner[n] in having]
-            assert [having[n] for n in of] == [history.owner[n] for n in changes]
+            assert chosen.rows.tolist() == having
+            changed = [row for row in range(rows) if history.owner[row] in having]
+            assert chosen.changes.tolist() == changed
+            assert [having[n] for n in chosen.owners] == [history.owner[row] for row in changed]
 
 
 TEXTS = st.lists(st.text("aé𝄞", max_size=9), max_size=4)
