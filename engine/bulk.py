@@ -147,6 +147,7 @@ class Bulk:
         """Takes in a run; a commit ``alone`` may hold events of any sort."""
         graph, earlier = self.graph, self.graph.position
         apart = page.set_apart(graph.has_dangling) if alone else []
+        first_support = len(graph.s_pos)
         workspaces, ids, entities = self._add(page, earlier + 1)
         decoded: list[tuple[ev.Event, int]] = []
         for i in apart:
@@ -156,7 +157,7 @@ class Bulk:
             entities[i] = graph.add_row(rows[i].position, rows[i].recorded_at, ws, event)
             decoded.append((event, entities[i] >> 3))
         graph.ids.extend(workspaces, ids, entities)
-        others, touched = self._others(page, entities), set(workspaces)
+        others, touched = self._others(page, entities, first_support), set(workspaces)
         start = first = last = 0
         for end in ends:
             while last < len(others) and others[last] < end:
@@ -207,7 +208,7 @@ class Bulk:
                 or len(extras.get(claim)) != 1
                 or graph.s_digest[row] != NONE
                 or graph.s_digest[carried] != NONE
-                or not self._counts(source)
+                or source not in self._counting
                 or self.depended(claim * 8 + CLAIM)
                 or graph.c_predicate[claim] in graph.single_valued
                 or graph.contradictions.get(claim)
@@ -240,33 +241,35 @@ class Bulk:
                 touched.add(row)
         return touched
 
-    def _counts(self, source: int) -> bool:
-        """Whether a source counts everywhere."""
-        if source not in self._counting:
-            if not self.belief.counts_everywhere(source):
-                return False
-            self._counting.add(source)
-        return True
-
-    def _others(self, page: Page, entities: Sequence[int]) -> list[int]:
-        """The places of all that is no plain claim."""
+    def _others(self, page: Page, entities: Sequence[int], first_support: int) -> list[int]:
+        """The places of all that is no plain claim; their supports begin at a row."""
         graph = self.graph
         if self.watched():
             return list(range(len(entities)))
         others = [
-            kind != "claim" or head is None or "because" in head
-            for kind, head in zip(page.kinds, page.heads, strict=True)
+            i
+            for i, (kind, head) in enumerate(zip(page.kinds, page.heads, strict=True))
+            if kind != "claim" or head is None or "because" in head
         ]
-        carried, sources = graph.c_carried, graph.s_source
-        for i, entity in enumerate(entities):
-            if others[i]:
-                continue
-            claim = entity >> 3
-            if carried[claim] != NONE:
-                others[i] = not self._counts(sources[carried[claim]])
-            if graph.single_valued and graph.c_predicate[claim] in graph.single_valued:
-                others[i] = True
-        return [i for i, other in enumerate(others) if other]
+        rivals, apart = graph.single_valued, self._uncounted(first_support)
+        if not rivals and not apart:
+            return others
+        left = set(range(len(entities))).difference(others)
+        for i in left:
+            claim = entities[i] >> 3
+            carried = graph.c_carried[claim]
+            if (carried != NONE and graph.s_source[carried] in apart) or (
+                graph.c_predicate[claim] in rivals
+            ):
+                others.append(i)
+        return sorted(others)
+
+    def _uncounted(self, first: int) -> set[int]:
+        """The sources of supports, from one on, that don't count everywhere."""
+        named = set(self.graph.s_source[first:]) - {NONE} - self._counting
+        apart = {source for source in named if not self.belief.counts_everywhere(source)}
+        self._counting |= named - apart
+        return apart
 
     def _link(self, kind: str, head: Fields, row: int, ws: int) -> None:
         """Adds the edges of an event, now that all of its commit have their rows."""

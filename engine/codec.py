@@ -16,7 +16,7 @@ from doxa.engine import times
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
 from doxa.engine.events import CLASSES, Event, Ref, SourceRef
 
-__all__ = ["PAYLOAD_LIMIT", "VERSION", "Fields", "decode", "encode", "fields_of", "part", "write"]
+__all__ = ["PAYLOAD_LIMIT", "VERSION", "Fields", "check_size", "decode", "encode", "part"]
 
 Fields = dict[str, Any]
 
@@ -70,17 +70,16 @@ def _plain(value: Any) -> Any:
 
 def encode(event: Event) -> tuple[bytes, bytes]:
     """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
-    return write(event.TYPE, *fields_of(event))
-
-
-def fields_of(event: Event) -> tuple[Fields, Fields]:
-    """What the head and the data of an event say."""
     kind, fields = event.TYPE, event.__dict__
     source = fields.get("source") if kind in _SOURCED else None
     if source is None:
-        return part(kind, fields)
-    details = {name: item for name, item in source.__dict__.items() if item is not None}
-    return part(kind, fields, details.pop("id"), details)
+        head, data = part(kind, fields)
+    else:
+        details = {name: item for name, item in source.__dict__.items() if item is not None}
+        head, data = part(kind, fields, details.pop("id"), details)
+    stored, content = to_json(head), to_json(data)
+    check_size(kind, head, len(stored) + len(content))
+    return stored, content
 
 
 def part(
@@ -101,16 +100,13 @@ def part(
     return head, data
 
 
-def write(kind: str, head: Fields, data: Fields) -> tuple[bytes, bytes]:
-    """The stored form of a head and data. Raises `PayloadTooLarge` above 1 MiB."""
-    stored, content = to_json(head), to_json(data)
-    size = len(stored) + len(content)
+def check_size(kind: str, head: Fields, size: int) -> None:
+    """Raises `PayloadTooLarge` where the stored head and data are too large together."""
     if size > PAYLOAD_LIMIT:
         raise PayloadTooLarge(
             f"{kind} {head['id']!r} has {size:,} bytes; the limit is {PAYLOAD_LIMIT:,}: "
             "keep large texts outside and claim their digest and place"
         )
-    return stored, content
 
 
 def _put_by_plan(kind: str, fields: Fields, head: Fields, data: Fields) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic_core import PydanticCustomError, from_json
+from pydantic_core import PydanticCustomError, from_json, to_json
 
 from doxa.engine import codec, times
 from doxa.engine.errors import InvalidTime, PayloadTooLarge
@@ -50,18 +50,16 @@ _FIXED: Final = (str, int, float, bool, type(None))  # what nobody can change, a
 
 
 def _made(
-    kind: str,
-    head: codec.Fields,
-    data: codec.Fields,
-    workspace: str,
-    id: str,
-    claim: str | None,
-    source: str | None,
+    kind: str, fields: dict[str, Any], claim: str | None, source: str | None, details: Any
 ) -> Plain:
-    stored, content = codec.write(kind, head, data)
+    head, data = codec.part(kind, fields, source, details)
+    stored, content = to_json(head), to_json(data)
+    codec.check_size(kind, head, len(stored) + len(content))
     if claim is None and type(data["object"]) not in _FIXED:
         data = from_json(content)
-    return _as_plain((kind, stored, content, workspace, id, claim, source, head, data))
+    return _as_plain(
+        (kind, stored, content, fields["workspace"], fields["id"], claim, source, head, data)
+    )
 
 
 def plain(fields: Mapping[str, Any]) -> Plain | None:
@@ -85,16 +83,14 @@ def ready(fields: Mapping[str, Any]) -> Event | Plain:
 
 def plainly(event: Event) -> Plain | None:
     """The same of an event that is ready; ``None`` for what is no plain claim or support."""
-    if type(event) is Claim:
-        claim = None
-    elif type(event) is Support:
-        claim = event.claim
-    else:
+    kind, fields = type(event), event.__dict__
+    if (kind is not Claim and kind is not Support) or fields["because"]:
         return None
-    if event.because:
-        return None
-    source = None if event.source is None else event.source.id
-    return _made(event.TYPE, *codec.fields_of(event), event.workspace, event.id, claim, source)
+    claim, source = fields.get("claim"), fields["source"]
+    if source is None:
+        return _made(event.TYPE, fields, claim, None, None)
+    details = {name: item for name, item in source.__dict__.items() if item is not None}
+    return _made(event.TYPE, fields, claim, details.pop("id"), details)
 
 
 # ---------------------------------------------------------------- from fields
@@ -143,8 +139,7 @@ def _claim(given: dict[str, Any]) -> Plain:
         fields["object"] = check_value(value)
     _check_text(fields["text"])
     source, details = _finish(fields, given)
-    head, data = codec.part("claim", fields, source, details)
-    return _made("claim", head, data, workspace, id, None, source)
+    return _made("claim", fields, None, source, details)
 
 
 def _support(given: dict[str, Any]) -> Plain:
@@ -158,8 +153,7 @@ def _support(given: dict[str, Any]) -> Plain:
     source, details = _finish(fields, given)
     if source is None:
         raise _NotPlain
-    head, data = codec.part("support", fields, source, details)
-    return _made("support", head, data, workspace, id, claim, source)
+    return _made("support", fields, claim, source, details)
 
 
 _STANCES: Final = ("supports", "refutes")
