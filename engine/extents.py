@@ -6,6 +6,7 @@ policies and artefacts. Everything is computed anew only where in valid time it 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from heapq import heapify, heappop, heappush
 
 from doxa.engine.belief import COUNTS, Belief
@@ -35,9 +36,7 @@ class Extents(Direct):
         super().__init__(belief, earlier)
         self.causes: dict[int, int] = {}  # entity → cause
         # by kind: entity → where its extent is to be computed anew
-        self.windows: dict[int, dict[int, Intervals]] = {
-            kind: {} for kind in (WITHDRAWAL, SOURCE, SUPPORT, CORRECTION, POLICY, ARTEFACT, CLAIM)
-        }
+        self.windows: defaultdict[int, dict[int, Intervals]] = defaultdict(dict)
         self.shrunk: dict[int, Intervals] = {}  # claim → where its basis or extent was lost
         self.grown: dict[int, Intervals] = {}  # claim → where its basis or extent has gained
         self.disputed: dict[int, Intervals] = {}  # claim → where it may be contested, or no longer
@@ -137,9 +136,13 @@ class Extents(Direct):
             where = windows.pop(number, EMPTY)
             if not where:
                 continue
-            new_here = graph.w_pos[number >> 3] > self.earlier
-            lost, gained = self._renew(number, where)
-            moved = self.belief.extent_now(number) if new_here else union(lost, gained)
+            if graph.w_pos[number >> 3] <= self.earlier:
+                moved = union(*self._renew(number, where))
+            elif graph.withdrawals_of.get(number):
+                self._renew(number, where)
+                moved = self.belief.extent_now(number)
+            else:
+                moved = graph.base(number)
             if moved:
                 target = graph.w_target[number >> 3]
                 self._renew_later(target, moved, self.causes[number])

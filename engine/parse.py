@@ -31,7 +31,8 @@ def parse(fields: Mapping[str, Any]) -> Event:
             rest["stated_at"] = times.instant(rest["stated_at"], "stated_at")
         if cls is Withdrawal:
             _parse_withdrawal(rest)
-        _say_once(rest, "contradicts", "candidates")
+        else:
+            _say_once(rest, "contradicts", "candidates")
         if issubclass(cls, Artefact):
             _parse_artefact(rest)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine.belief import (
@@ -34,6 +35,8 @@ from doxa.engine.times import ALL, EMPTY, Intervals, intersect, subtract, union
 
 __all__ = ["apply", "settle"]
 
+_OUT: Final = WITHDRAWN | SUPERSEDED  # where a claim has either, nothing carries it
+
 
 def apply(belief: Belief, first: int, recorded_at: int, events: Sequence[ev.Event]) -> Changes:
     """Takes one judged commit into the belief; says what it changed."""
@@ -53,6 +56,7 @@ class _Settlement(Extents):
 
     def __init__(self, belief: Belief, earlier: int) -> None:
         super().__init__(belief, earlier)
+        self.fallen: dict[int, Intervals] = {}  # claims that fell throughout → their interval
         self.contradicting: dict[int, RivalGroup] = {}  # policy → its claims, held as they are now
 
     def settle(self, added: Iterable[tuple[int, int]]) -> Changes:
@@ -72,20 +76,27 @@ class _Settlement(Extents):
 
     def _settle_claim(self, number: int, where: Intervals, cause: int) -> None:
         claim, beliefs = number >> 3, self.belief.beliefs
-        before = self._room(claim, where)
         left = where
         for row in self.belief.correcting(claim, where):
             left = subtract(left, self.belief.extent_now(entity(CORRECTION, row), left))
             if not left:
                 break
-        found = (SUPERSEDED, subtract(where, left)), (WITHDRAWN, self._taken_back(number, where))
-        for bit, new in found:
-            old = beliefs.now_where(claim, bit, where)
-            if new != old:
-                beliefs.paint(claim, subtract(new, old), bit, 0)
-                beliefs.paint(claim, subtract(old, new), 0, bit)
-        after = self._room(claim, where)
+        superseded, withdrawn = subtract(where, left), self._taken_back(number, where)
         self.claims.setdefault(claim, cause)
+        code = beliefs.uniform(claim) if where == ALL else NONE
+        if code != NONE and superseded in (EMPTY, ALL) and withdrawn in (EMPTY, ALL):
+            new = code & ~_OUT | (SUPERSEDED if superseded else 0) | (WITHDRAWN if withdrawn else 0)
+            beliefs.recode(claim, new)
+            own = self.belief.own(claim)
+            before, after = EMPTY if code & _OUT else own, EMPTY if new & _OUT else own
+        else:
+            before = self._room(claim, where)
+            for bit, found in (SUPERSEDED, superseded), (WITHDRAWN, withdrawn):
+                old = beliefs.now_where(claim, bit, where)
+                if found != old:
+                    beliefs.paint(claim, subtract(found, old), bit, 0)
+                    beliefs.paint(claim, subtract(old, found), 0, bit)
+            after = self._room(claim, where)
         if lost := subtract(before, after):
             self._shrink(claim, lost, cause)
         if gained := subtract(after, before):
@@ -96,7 +107,7 @@ class _Settlement(Extents):
     def _room(self, claim: int, where: Intervals) -> Intervals:
         """Where, of ``where``, a claim is neither withdrawn nor superseded."""
         inside = intersect(self.belief.own(claim), where)
-        return subtract(inside, self.belief.now(claim, WITHDRAWN | SUPERSEDED, inside))
+        return subtract(inside, self.belief.now(claim, _OUT, inside))
 
     def _carried(self, claim: int, where: Intervals, *, alone: bool) -> Intervals:
         """Where, of ``where``, the supports of a claim carry it; only its own sources, whatever
@@ -112,33 +123,75 @@ class _Settlement(Extents):
 
     def _hold(self, claim: int, where: Intervals, on: int, off: int) -> None:
         self.direct.discard(claim)
+        self.fallen.pop(claim, None)
         self._paint(claim, where, on, off)
 
     def _fell(self) -> dict[int, Intervals]:
-        """Takes from each claim, and from what leans on it, all that only lost ground carried."""
+        """Takes from each claim, and from what leans on it, all that only lost ground carried.
+        Returns where another support may carry it still."""
+        uniform = self.belief.beliefs.uniform
         affected: dict[int, Intervals] = {}
         queue = deque(self.shrunk.items())
         while queue:
             claim, where = queue.popleft()
-            lost = self.belief.held_now(claim, where)
-            if not lost:
+            own = self.belief.own(claim)
+            whole = len(where) == 2 and where[0] <= own[0] and own[1] <= where[1]
+            code = uniform(claim) if whole else NONE
+            if code != NONE and not code & HOLDS:
                 continue
-            lost = subtract(lost, self._carried(claim, self._room(claim, lost), alone=True))
-            if not lost:
-                continue
-            affected[claim] = union(affected.get(claim, EMPTY), lost)
-            self._hold(claim, lost, 0, HOLDS)
+            if code != NONE and (code & _OUT or self._derived(claim)):
+                lost = self.fallen[claim] = own
+                self.direct.discard(claim)
+                self.belief.beliefs.recode(claim, code & ~HOLDS)
+                if not code & _OUT and claim in self.shrunk:  # else its premise must rise first
+                    affected[claim] = lost
+            else:
+                lost = self.belief.held_now(claim, where)
+                if lost:
+                    room = self._room(claim, lost)
+                    lost = subtract(lost, self._carried(claim, room, alone=True))
+                if not lost:
+                    continue
+                affected[claim] = union(affected.get(claim, EMPTY), lost)
+                self._hold(claim, lost, 0, HOLDS)
             cause = self.claims[claim]
             for follower in self._leaning(claim):
                 self.claims.setdefault(follower, cause)
                 queue.append((follower, lost))
         return affected
 
-    def _leaning(self, claim: int) -> Iterator[int]:
-        """The claims that a claim is a premise of."""
+    def _derived(self, claim: int) -> bool:
+        """Whether a claim has no support but its own, and that names no source."""
+        graph = self.graph
+        carried = graph.c_carried[claim]
+        return not graph.extra_supports.get(claim) and (
+            carried == NONE or graph.s_source[carried] == NONE
+        )
+
+    def _stays(self, claim: int) -> bool:
+        """Whether a claim plainly gains nothing: it is held throughout, or has no room, or its only
+        support rests on a claim that is held nowhere."""
+        beliefs = self.belief.beliefs
+        code = beliefs.uniform(claim)
+        if code == NONE:
+            return False
+        if code & (_OUT | HOLDS):
+            return True
+        if not self._derived(claim):
+            return False
+        for premise in self.graph.s_because.get(self.graph.c_carried[claim]):
+            held = beliefs.uniform(premise)
+            if held != NONE and not held & HOLDS:
+                return True
+        return False
+
+    def _leaning(self, claim: int) -> Iterable[int]:
+        """The claims that a claim is a premise of, each once."""
         graph = self.graph
         rows = graph.dependents.get(claim)
-        return iter(dict.fromkeys(graph.s_claim[r] for r in rows if not graph.s_refutes[r]))
+        if not rows:
+            return ()
+        return dict.fromkeys([graph.s_claim[row] for row in rows if not graph.s_refutes[row]])
 
     def _refill(self, affected: dict[int, Intervals]) -> None:
         """Adds, until nothing more follows, what the supports that stand carry."""
@@ -150,7 +203,7 @@ class _Settlement(Extents):
         while queue:
             claim = queue.popleft()
             where = waiting.pop(claim)
-            if graph.c_kind[claim] == belief.hypothesis:
+            if self._stays(claim) or graph.c_kind[claim] == belief.hypothesis:
                 continue
             room = self._room(claim, where)
             room = subtract(room, belief.held_now(claim, room))
@@ -173,30 +226,36 @@ class _Settlement(Extents):
         for claim in belief.beliefs.drafted():
             if claim in self.direct:
                 continue
-            where = intersect(belief.beliefs.differs(claim, HOLDS), belief.own(claim))
+            where = self.fallen.get(claim, EMPTY)
+            if not where:
+                where = intersect(belief.beliefs.differs(claim, HOLDS), belief.own(claim))
             if where:
                 moved[claim] = where
-        for claim in self.changes.subjects:
+        for claim in self.changes.subjects if graph.single_valued else ():
             if (
                 graph.c_pos[claim] > self.earlier
                 and graph.c_predicate[claim] in graph.single_valued
             ):
                 moved[claim] = belief.own(claim)
-        for claim in moved:
+        for claim in moved if graph.single_valued else ():
             if graph.c_predicate[claim] in graph.single_valued:
                 hull = belief.held_hull(claim)
                 belief.rival_group(claim).note(claim, belief.object_key(claim), hull)
         for claim, where in moved.items():
             self._spread(claim, where, self.claims[claim])
         for claim, where in self.disputed.items():
-            code = belief.beliefs.uniform(claim)
-            if code != NONE and not code & (HOLDS | CONTESTED):
-                continue  # it is held nowhere, and was not contested
+            if self._undisputed(claim):
+                continue
             self._set(claim, where, CONTESTED, self._contested(claim, where))
         for claim, where in self.sourced.items():
             where = intersect(where, belief.own(claim))
             if where:
                 self._set(claim, where, CORROBORATED, corroborated(belief, claim, where))
+
+    def _undisputed(self, claim: int) -> bool:
+        """Whether a claim is held nowhere, and was not contested."""
+        code = self.belief.beliefs.uniform(claim)
+        return code != NONE and not code & (HOLDS | CONTESTED)
 
     def _set(self, claim: int, where: Intervals, bit: int, new: Intervals) -> None:
         """Makes a bit of a claim, within ``where``, be set where ``new`` says."""
@@ -208,7 +267,8 @@ class _Settlement(Extents):
     def _spread(self, claim: int, where: Intervals, cause: int) -> None:
         """Marks what a change of held touches next: derived supports, refutations, rivals."""
         graph = self.graph
-        self._dispute(claim, where, cause)
+        if not self._undisputed(claim):
+            self._dispute(claim, where, cause)
         for row in graph.dependents.get(claim):
             self.changes.supports.setdefault(row, cause)
             if graph.s_refutes[row]:
