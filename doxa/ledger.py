@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
@@ -30,7 +31,7 @@ from doxa.engine.errors import (
 from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Stream
-from doxa.engine.view import Id
+from doxa.engine.view import Captured, Id
 from doxa.places import CACHE, LOG, folder_of, micros_of
 from doxa.querying import Querying
 from doxa.views import Belief, TruthView
@@ -202,35 +203,32 @@ class Ledger(Writing, Querying):
                 f"valid_at is missing and {both}: valid_at is when it applied in the world, "
                 "known_at what had been recorded by then"
             )
-        check_text(workspace, "workspace")
+        if type(workspace) is not str:
+            check_text(workspace, "workspace")
         if perspective is not None:
             check_text(perspective, "perspective")
-        if not isinstance(shared, bool):
+        if shared is not True and shared is not False:
             raise CallerError(f"shared is {shared!r:.80}; give True or False")
         v = times.instant(valid_at, "valid_at")
         fold, head = self._stream.capture()
         if isinstance(known_at, int) and known_at > head:  # perhaps another process has just told
             fold, head = self._stream.capture(wait=True)
         k, live = self._known(fold, head, known_at)
-        return TruthView(
-            fold.belief,
-            self._stream.payload,
-            valid_at=v,
-            revision=k,
-            workspace=workspace,
-            shared=shared,
-            perspective=perspective,
-            live=live,
-            horizon=head,
-            origin=(self._stream, fold.registry),
-        )
+        stream = self._stream
+        origin = stream, fold.registry
+        at = v, k, workspace, shared, perspective, live, head, origin
+        return TruthView.of(Captured(fold.belief, stream.payload, *at))
 
     def _known(self, fold: Fold, head: int, known_at: Instant | int | None) -> tuple[int, bool]:
         graph = fold.belief.graph
         if known_at is None:
             return head, True
         if isinstance(known_at, int):
-            k = check_revision(known_at, "known_at")
+            if type(known_at) is not int or known_at < 0:
+                check_revision(known_at, "known_at")
+            k, lasts = known_at, graph.commit_last
+            if 0 < k <= head and lasts[bisect_left(lasts, k)] == k:
+                return k, False
             if k > head:
                 raise CallerError(
                     f"known_at is revision {k}; the ledger's is {head}, which is also what is "

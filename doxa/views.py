@@ -23,11 +23,12 @@ __all__ = ["Belief", "TruthView", "history"]
 
 
 class TruthView(engine_view.TruthView):
+    __slots__ = ()
     __doc__ = engine_view.TruthView.__doc__
     origin: tuple[object, Registry] | None  # what it was captured from, and its registry then
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in self.__dict__ and name[0] != "_":
+        if name[0] != "_":
             raise AttributeError(f"a view never changes: capture another for another {name}")
         super().__setattr__(name, value)
 

@@ -13,13 +13,15 @@ from doxa.engine.belief import CONTESTED, HOLDS
 from doxa.engine.errors import CallerError
 from doxa.engine.graph import NONE
 from doxa.engine.points import MIXED, RECORD
+from doxa.engine.rows import SHARED
 from doxa.engine.tables import PADDING, Objects
 
 if TYPE_CHECKING:
     from doxa.engine.view import TruthView
 
-__all__ = ["check", "held_about", "several"]
+__all__ = ["SHARED_ONLY", "check", "held_about", "several"]
 
+SHARED_ONLY: Final = frozenset({SHARED})
 _SIZE: Final = RECORD.size
 _unpack: Final = RECORD.unpack_from
 _number: Final = int.from_bytes
@@ -60,6 +62,7 @@ def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int]
     found: list[int] = []
     contested, confirmed = False, NONE
     since = belief.beliefs.since
+    sight = view.workspaces if view.workspace else SHARED_ONLY
     for place in range(first * _SIZE, end * _SIZE, _SIZE):
         said, about, row, position, workspace, stands, low, high = _unpack(records, place)
         if said != code or not low <= v < high or position > k:
@@ -69,7 +72,7 @@ def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int]
             if blob[ends[about] : ends[about + 1]] != text:
                 continue
             confirmed = about
-        if workspace not in view.workspaces or (
+        if workspace not in sight or (
             view.perspective is not None and not _of_perspective(view, row)
         ):
             continue

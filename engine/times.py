@@ -71,6 +71,9 @@ def instant(value: object, name: str = "time") -> Instant:
     >>> instant("1970-01-02")
     86400000000
     """
+    if type(value) is datetime and value.tzinfo is UTC:
+        since = value - EPOCH
+        return since.days * DAY + since.seconds * 1_000_000 + since.microseconds
     if isinstance(value, str):
         return _from_text(value, name)
     if isinstance(value, datetime):

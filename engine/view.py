@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Self
 
 from doxa.engine import events as ev
 from doxa.engine import times, words
 from doxa.engine.belief import HELD, Belief, Standing
 from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
-from doxa.engine.holding import check, held_about, several
+from doxa.engine.holding import SHARED_ONLY, check, held_about, several
 from doxa.engine.items import (
     Change,
     ClaimItem,
@@ -24,37 +24,68 @@ from doxa.engine.items import (
     own_copy,
     standings_of,
 )
-from doxa.engine.rows import SHARED
 
-__all__ = ["Payload", "TruthView"]
+__all__ = ["Captured", "Payload", "TruthView"]
 
 Payload = Callable[[int], ev.Event]
-_SHARED_ONLY: Final = frozenset({SHARED})
 Id = str | ev.Ref | Mapping[str, str]
 
 
-class TruthView:
+class Captured:
+    """What a view consists of, while it may still be filled in: a view may be made for every
+    question, and slots that are not watched are filled in the fewest steps."""
+
+    __slots__ = (
+        "__weakref__",
+        "_fingerprint",
+        "_read",
+        "_workspaces",
+        "belief",
+        "graph",
+        "horizon",
+        "k",
+        "live",
+        "origin",
+        "perspective",
+        "shared",
+        "v",
+        "workspace",
+    )
+
+    def __init__(
+        self,
+        belief: Belief,
+        payload: Payload,
+        v: int,
+        k: int,
+        workspace: str,
+        shared: bool,
+        perspective: str | None,
+        live: bool,
+        horizon: int,
+        origin: object,
+    ) -> None:
+        self.belief = belief
+        self.graph: Graph = belief.graph
+        self._read = payload
+        self.v, self.k = v, k
+        self.workspace, self.shared, self.perspective = workspace, shared, perspective
+        self.live, self.horizon, self.origin = live, horizon, origin
+        self._workspaces: frozenset[int] = frozenset() if workspace else SHARED_ONLY
+        self._fingerprint: str | None = None
+
+
+class TruthView(Captured):
     """What may be believed at (``valid_at``, ``known_at``) in a workspace; immutable.
 
     ``revision`` is the last log position that it may know. A view without ``known_at`` is *live*:
     it goes stale when what it sees moves, and keeps its answers all the same.
     """
 
-    belief: Belief
-    graph: Graph
-    v: int
-    k: int
-    workspace: str
-    shared: bool
-    perspective: str | None
-    live: bool
-    horizon: int
-    _read: Payload
-    _workspaces: frozenset[int]
-    _fingerprint: str | None
+    __slots__ = ()
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         belief: Belief,
         payload: Payload,
         *,
@@ -66,22 +97,22 @@ class TruthView:
         live: bool = True,
         horizon: int | None = None,
         origin: object = None,
-    ) -> None:
-        self.__dict__.update(  # at once: a view may be made for every question
-            belief=belief,
-            graph=belief.graph,
-            _read=payload,
-            v=valid_at,
-            k=revision,
-            workspace=workspace,
-            shared=shared,
-            perspective=perspective,
-            _workspaces=_SHARED_ONLY if not workspace else frozenset(),
-            live=live,
-            horizon=revision if horizon is None else horizon,
-            origin=origin,
-            _fingerprint=None,
-        )
+    ) -> Self:
+        last = revision if horizon is None else horizon
+        coordinates = valid_at, revision, workspace, shared, perspective
+        return cls.of(Captured(belief, payload, *coordinates, live, last, origin))
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass  # it is filled in
+
+    @classmethod
+    def of(cls, captured: Captured) -> Self:
+        """The view that what was captured becomes."""
+        captured.__class__ = cls
+        return captured  # type: ignore[return-value]  # it is one now
+
+    def __copy__(self) -> Self:
+        return self
 
     # -- coordinates
 
@@ -390,7 +421,7 @@ class TruthView:
         O(claims), once."""
         # no lock is held meanwhile, as `cached_property` does: a fork would copy it locked
         if self._fingerprint is None:
-            self.__dict__["_fingerprint"] = _digest(self.entries())
+            self._fingerprint = _digest(self.entries())
         found = self._fingerprint
         assert found is not None
         return found

@@ -118,7 +118,10 @@ def test_a_seal_lays_all_claims_side_by_side_and_newer_ones_are_found_all_the_sa
 
 def asked_by_chain(ledger: doxa.Ledger, subject: str) -> tuple[Any, bool]:
     """The values, and whether the chain had to be followed."""
-    with patch.object(holding, "_chained", wraps=holding._chained) as followed:
+    with (
+        patch.object(Belief, "many", 64),
+        patch.object(holding, "_chained", wraps=holding._chained) as followed,
+    ):
         return ledger.view(valid_at=DAY).values(subject, "p"), followed.called
 
 
