@@ -19,8 +19,9 @@ import numpy as np
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
-from doxa.engine.belief import CORROBORATED, HOLDS, Belief, Changes
+from doxa.engine.belief import Belief, Changes
 from doxa.engine.codec import Fields
+from doxa.engine.drawing import Drawing
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL
 from doxa.engine.log import Row
 from doxa.engine.pages import READ, Page, commit_ends
@@ -31,7 +32,6 @@ from doxa.engine.tables import Ints
 __all__ = ["Bulk"]
 
 _NOTHING: Final[Fields] = {}
-_WHOLE: Final = {"v", "id", "workspace", "claim", "source"}  # of supports for all of a claim
 
 
 class Bulk:
@@ -47,15 +47,16 @@ class Bulk:
         """``taken`` sees what each commit changed; of plain claims too while ``watched``, and of
         all that is ``depended`` on."""
         self.belief, self.graph = belief, belief.graph
-        self.taken, self.watched, self.depended = taken, watched, depended
-        self._counting: set[int] = set()  # sources that count everywhere
+        self.taken, self.watched = taken, watched
+        self.drawing = Drawing(belief, depended)
         self._sources: dict[int, dict[str | None, int]] = {}  # workspace → name → source
 
     def follow(self, rows: Sequence[Row], page: Page | None = None) -> None:
         """Takes in whole commits, in order; ``page`` is what they say, where it is known."""
         assert rows[0].position == self.graph.position + 1, (rows[0], self.graph.position)
         assert rows[0].recorded_at > self.graph.recorded_at, (rows[0], self.graph.recorded_at)
-        self._counting, self._sources = set(), {}
+        self.drawing.counting.clear()
+        self._sources = {}
         page = Page.read(rows) if page is None else page
         if len(rows) == 1 and self._quiet(page.kinds[0], page.heads[0], page.contents[0]):
             self._add_one(rows[0], page.heads[0], page.contents[0])
@@ -158,6 +159,7 @@ class Bulk:
             decoded.append((event, entities[i] >> 3))
         graph.ids.extend(workspaces, ids, entities)
         others, touched = self._others(page, entities, first_support), set(workspaces)
+        watched = self.watched()
         start = first = last = 0
         for end in ends:
             while last < len(others) and others[last] < end:
@@ -169,77 +171,15 @@ class Bulk:
             graph.link(decoded)
             seen = touched if len(touched) == 1 else set(workspaces[start:end])
             graph.close_commit(earlier + end, rows[end - 1].recorded_at, seen)
-            if here and not alone:
-                here = self._agreeing(page, here, entities, earlier + start)
-            if here:
-                placed = [(earlier + 1 + i, entities[i]) for i in here]
+            placed = [(earlier + 1 + i, entities[i]) for i in here]
+            if placed and not (alone or watched):
+                placed = self.drawing.draw(placed, earlier + start)
+            if placed:
                 changes = settle(self.belief, earlier + start, placed)
                 if changes.sources:
-                    self._counting = set()
+                    self.drawing.counting.clear()
                 self.taken(changes)
             start = end
-
-    def _agreeing(
-        self, page: Page, places: list[int], entities: Sequence[int], earlier: int
-    ) -> list[int]:
-        """Settles what is met most among the events of a commit: one further source for all of a
-        claim that its own source alone carries, where nothing else touches that claim. The places
-        of all others."""
-        belief, graph = self.belief, self.graph
-        if self.watched():
-            return places
-        left, supports = [], []
-        for i in places:
-            head = page.heads[i]
-            if page.kinds[i] == "support" and head.keys() <= _WHOLE:
-                supports.append(i)
-            else:
-                left.append(i)
-        touched = self._touched([entities[i] for i in left])
-        beliefs, extras, leaf = belief.beliefs, graph.extra_supports, belief.beliefs.leaf
-        for i in supports:
-            row = entities[i] >> 3
-            claim, source = graph.s_claim[row], graph.s_source[row]
-            carried = graph.c_carried[claim]
-            if (
-                claim in touched
-                or not graph.c_plain[claim]
-                or leaf(claim) != NONE
-                or len(extras.get(claim)) != 1
-                or graph.s_digest[row] != NONE
-                or graph.s_digest[carried] != NONE
-                or source not in self._counting
-                or self.depended(claim * 8 + CLAIM)
-                or graph.c_predicate[claim] in graph.single_valued
-                or graph.contradictions.get(claim)
-            ):
-                left.append(i)
-                continue
-            if graph.s_origin[carried] != graph.s_origin[row]:
-                beliefs.begin(claim, HOLDS | CORROBORATED, graph.position)
-            if graph.c_pos[claim] <= earlier:
-                belief.changed_claim.append(claim)
-                belief.changed_at.append(graph.position)
-        left.sort()
-        return left
-
-    def _touched(self, entities: list[int]) -> set[int]:
-        """The claims that events name which may change them. One without a row of belief is changed
-        by no other event, as long as it has no rival."""
-        graph = self.graph
-        touched = set()
-        for number in entities:
-            kind, row = number & 7, number >> 3
-            if kind == WITHDRAWAL:
-                number = graph.w_target[row]
-                kind, row = number & 7, number >> 3
-            if kind == CORRECTION:
-                touched.add(graph.k_target[row])
-            elif kind == SUPPORT:
-                touched.add(graph.s_claim[row])
-            elif kind == CLAIM:
-                touched.add(row)
-        return touched
 
     def _others(self, page: Page, entities: Sequence[int], first_support: int) -> list[int]:
         """The places of all that is no plain claim; their supports begin at a row."""
@@ -251,7 +191,7 @@ class Bulk:
             for i, (kind, head) in enumerate(zip(page.kinds, page.heads, strict=True))
             if kind != "claim" or head is None or "because" in head
         ]
-        rivals, apart = graph.single_valued, self._uncounted(first_support)
+        rivals, apart = graph.single_valued, self.drawing.uncounted(first_support)
         if not rivals and not apart:
             return others
         left = set(range(len(entities))).difference(others)
@@ -263,13 +203,6 @@ class Bulk:
             ):
                 others.append(i)
         return sorted(others)
-
-    def _uncounted(self, first: int) -> set[int]:
-        """The sources of supports, from one on, that don't count everywhere."""
-        named = set(self.graph.s_source[first:]) - {NONE} - self._counting
-        apart = {source for source in named if not self.belief.counts_everywhere(source)}
-        self._counting |= named - apart
-        return apart
 
     def _link(self, kind: str, head: Fields, row: int, ws: int) -> None:
         """Adds the edges of an event, now that all of its commit have their rows."""

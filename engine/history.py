@@ -278,10 +278,16 @@ class History:
         draft = self._drafts[key]
         return [(*self._bounds(key), draft)] if isinstance(draft, int) else draft.pieces()
 
-    def begin(self, owner: int, code: int, k: int) -> None:
-        """Gives an owner without rows its first: one code over all of valid time, known from
-        ``k``."""
-        self._set_leaf(owner, self._add(owner, -2 - owner, k, NEG, POS, code))
+    def begin(self, owner: int, code: int, change: int, low: int, high: int, k: int) -> None:
+        """Gives an owner without rows, whose code is ``code``, its first, known from ``k``: the
+        bits of ``change`` turned over from low to high."""
+        key, rows = -2 - owner, []
+        if NEG < low:
+            rows.append(self._add(owner, key, k, NEG, low, code))
+        rows.append(self._add(owner, key, k, low, high, code ^ change))
+        if high < POS:
+            rows.append(self._add(owner, key, k, high, POS, code))
+        self._replace(owner, {key: rows}, k)
 
     def settle(self, k: int) -> dict[int, list[Piece]]:
         """Makes rows of what was painted, known from ``k``; what changed, by owner."""
