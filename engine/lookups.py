@@ -16,7 +16,7 @@ from doxa.engine.times import Instant
 __all__ = ["entities", "standings"]
 
 _FELL: Final = WITHDRAWN | SUPERSEDED
-_FEW: Final = 16  # of what is looked up one by one
+FEW = 16  # of what is looked up one by one; 2 at least
 _NOT_YET_VALID, _EXPIRED = Standing.NOT_YET_VALID, Standing.EXPIRED
 _HYPOTHESIS = Standing.HYPOTHESIS
 
@@ -24,7 +24,7 @@ _HYPOTHESIS = Standing.HYPOTHESIS
 def entities(ids: Ids, workspace: int, texts: Collection[str]) -> dict[str, int]:
     """`Ids.find` of each text in a workspace, less those that are not known there."""
     index, live = ids.index, ids.live.get(workspace) or {}
-    if index is None or workspace == NONE or len(texts) < _FEW:
+    if index is None or workspace == NONE or len(texts) < FEW:
         each = ((text, ids.find(workspace, text)) for text in texts)
         return {text: number for text, number in each if number != NONE}
     found = {text: live[text] for text in texts if text in live} if live else {}
@@ -37,26 +37,27 @@ def entities(ids: Ids, workspace: int, texts: Collection[str]) -> dict[str, int]
     ]
     asked, rows = _met(index, np.array(hashes, np.int64))
     places, numbers = ids.workspace, ids.number
-    for one, row in _of_these(ids.texts.parts[0], rows.tolist(), asked.tolist(), sought):
+    for one, row in _of_these(ids.texts.parts[0], rows, asked.tolist(), sought):
         if places[row] == workspace:
             found[left[one]] = numbers[row]
     return found
 
 
 def _of_these(
-    stored: Texts, rows: list[int], asked: list[int], sought: list[bytes]
+    stored: Texts, rows: Ints, asked: list[int], sought: list[bytes]
 ) -> Iterable[tuple[int, int]]:
     """The pairs of what was asked for and a row, less those whose hash is the same by chance."""
     ends, blob = np.asarray(stored.ends), np.frombuffer(stored.blob, np.uint8)
-    starts, sizes = ends[rows], ends[np.add(rows, 1)] - ends[rows]
+    starts, sizes = ends[rows], ends[rows + 1] - ends[rows]
     _, at = _spelled_out(starts, sizes)
     wanted = [sought[one] for one in asked]
+    pairs = zip(asked, rows.tolist(), strict=True)
     if sizes.tolist() == list(map(len, wanted)) and blob[at].tobytes() == b"".join(wanted):
-        return zip(asked, rows, strict=True)
+        return pairs
     return [
         (one, row)
-        for one, row, text in zip(asked, rows, wanted, strict=True)
-        if stored.blob[stored.ends[row] : stored.ends[row + 1]] == text
+        for one, row in pairs
+        if stored.blob[stored.ends[row] : stored.ends[row + 1]] == sought[one]
     ]
 
 
@@ -83,7 +84,7 @@ def standings(belief: Belief, claims: Collection[int], v: Instant, k: int) -> di
     graph, beliefs = belief.graph, belief.beliefs
     end = min(len(beliefs.leaf_of), graph.claims_upto(k))  # behind it nothing ever changed by k
     many = [claim for claim in claims if claim < end]
-    if len(many) < _FEW:
+    if len(many) < FEW:
         return {claim: belief.standing(claim, v, k) for claim in claims}
     found = {claim: belief.standing(claim, v, k) for claim in claims if claim >= end}
     of: Any = itemgetter(*many)  # goes through a column without a step of ours
