@@ -65,12 +65,6 @@ def the_long_way() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Together is what is one by one in a small ledger otherwise."""
-    monkeypatch.setattr(lookups, "FEW", 2)
-
-
 def recorded(chance: random.Random, size: int) -> tuple[Ledger, Author]:
     """A ledger of random commits, with summaries that rest on claims alone now and then."""
     author, ledger = Author(chance), doxa.open()
