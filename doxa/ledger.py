@@ -214,10 +214,10 @@ class Ledger(Writing, Querying):
         if isinstance(known_at, int) and known_at > head:  # perhaps another process has just told
             fold, head = self._stream.capture(wait=True)
         k, live = self._known(fold, head, known_at)
-        stream = self._stream
-        origin = stream, fold.registry
-        at = v, k, workspace, shared, perspective, live, head, origin
-        return TruthView.of(Captured(fold.belief, stream.payload, *at))
+        payload, origin = self._stream.payload, (self._stream, fold.registry)
+        return TruthView.of(
+            Captured(fold.belief, payload, v, k, workspace, shared, perspective, live, head, origin)
+        )
 
     def _known(self, fold: Fold, head: int, known_at: Instant | int | None) -> tuple[int, bool]:
         graph = fold.belief.graph

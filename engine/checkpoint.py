@@ -40,7 +40,7 @@ from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 6  # of what is stored here; another one is thrown away
+SHAPE: Final = 7  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
@@ -109,9 +109,9 @@ class _Writing:
                 self.put_any(f"{name}.{part}", of)
         elif isinstance(value, Points):
             if value.laid is not None:
-                self.numbers[f"{name}.shift"] = value.laid.shift
-                self.put(f"{name}.heads", value.laid.heads)
-                self.put(f"{name}.records", value.laid.records)
+                *_, self.numbers[f"{name}.shift"], heads, records = value.laid
+                self.put(f"{name}.heads", heads)
+                self.put(f"{name}.records", records)
         elif isinstance(value, Series | Moments):
             for part in ("ends", "values") if isinstance(value, Series) else ("at", "row"):
                 self.put(f"{name}.{part}", getattr(value, part))

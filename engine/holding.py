@@ -14,7 +14,7 @@ from doxa.engine.errors import CallerError
 from doxa.engine.graph import NONE
 from doxa.engine.points import MIXED, RECORD
 from doxa.engine.rows import SHARED
-from doxa.engine.tables import PADDING, Objects
+from doxa.engine.tables import Objects
 
 if TYPE_CHECKING:
     from doxa.engine.view import TruthView
@@ -23,7 +23,7 @@ __all__ = ["SHARED_ONLY", "check", "held_about", "several"]
 
 SHARED_ONLY: Final = frozenset({SHARED})
 _SIZE: Final = RECORD.size
-_unpack: Final = RECORD.unpack_from
+_unpack: Final = RECORD.iter_unpack
 _number: Final = int.from_bytes
 
 
@@ -40,31 +40,29 @@ def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int]
     """The rows of what is held, in log order, and whether any of it is contested."""
     graph = view.graph
     names, laid = graph.names, graph.points.laid
-    if type(subject) is not str or type(predicate) is not str:
-        check(subject)
-        check(predicate)
     if laid is None:
-        return _chained(view, names.find(subject), names.find(predicate))
+        return _chained(view, subject, predicate)
     live, secret, spread, shift, heads, records = laid
-    if live is not names.live or subject in live:
-        return _chained(view, names.find(subject), names.find(predicate))
-    code = names.find(predicate)
+    try:
+        aside = subject in live or live is not names.live
+        code, text = names.find(predicate), subject.encode()
+    except (AttributeError, TypeError, UnicodeEncodeError):  # no text; or one that needs care
+        aside = True
+    if aside:
+        return _chained(view, subject, predicate)
     if code == NONE:
         return [], False
-    text = subject.encode("utf-8", "surrogatepass")
-    hash = (_number(text + PADDING[len(text) & 3], "big") * spread + code * MIXED) % secret
-    bucket = hash >> shift
+    bucket = (_number(text, "big") * spread + code * MIXED) % secret >> shift
     first, end = heads[bucket], heads[bucket + 1]
     belief = view.belief
     if end - first > belief.many:
-        return _chained(view, names.find(subject), code)
+        return _chained(view, subject, predicate)
     v, k = view.v, view.k
-    found: list[int] = []
+    held: list[int] = []
     contested, confirmed = False, NONE
-    since = belief.beliefs.since
-    sight = view.workspaces if view.workspace else SHARED_ONLY
-    for place in range(first * _SIZE, end * _SIZE, _SIZE):
-        said, about, row, position, workspace, stands, low, high = _unpack(records, place)
+    for said, about, row, position, workspace, stands, low, high in _unpack(
+        records[first * _SIZE : end * _SIZE]
+    ):
         if said != code or not low <= v < high or position > k:
             continue
         if about != confirmed:
@@ -72,28 +70,32 @@ def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int]
             if blob[ends[about] : ends[about + 1]] != text:
                 continue
             confirmed = about
-        if workspace not in sight or (
-            view.perspective is not None and not _of_perspective(view, row)
-        ):
+        if workspace not in (view.workspaces if view.workspace else SHARED_ONLY):
             continue
-        if row < len(since) and since[row] <= k:
-            stands = belief.beliefs.at(row, v, k)
+        if view.perspective is not None and not _of_perspective(view, row):
+            continue
+        beliefs = belief.beliefs
+        if row < len(beliefs.since) and beliefs.since[row] <= k:
+            stands = beliefs.at(row, v, k)
         if stands & HOLDS:
-            found.append(row)
+            held.append(row)
             if stands & CONTESTED:
                 contested = True
-    return found, contested
+    return held, contested
 
 
-def _chained(view: TruthView, subject: int, predicate: int) -> tuple[list[int], bool]:
-    """The same along the chain of the claims about a subject and predicate, given in codes."""
-    if subject == NONE or predicate == NONE:
-        return [], False
+def _chained(view: TruthView, subject: str, predicate: str) -> tuple[list[int], bool]:
+    """The same along the chain of the claims about a subject and predicate."""
+    check(subject)
+    check(predicate)
     graph, belief, v, k = view.graph, view.belief, view.v, view.k
-    many = belief.crowds.known(subject, predicate)
+    about, said = graph.names.find(subject), graph.names.find(predicate)
+    if about == NONE or said == NONE:
+        return [], False
+    many = belief.crowds.known(about, said)
     found: list[int] = []
     if not many:
-        row, following = graph.newest_about(subject, predicate), graph.c_next_key
+        row, following = graph.newest_about(about, said), graph.c_next_key
         starts, ends, steps = graph.c_from, graph.c_to, 0
         while row != NONE and not many:
             if starts[row] <= v < ends[row]:
@@ -101,7 +103,7 @@ def _chained(view: TruthView, subject: int, predicate: int) -> tuple[list[int], 
             row, steps = following[row], steps + 1
             many = steps > belief.many
     if many:
-        found = belief.about(subject, predicate, v)
+        found = belief.about(about, said, v)
     held: list[int] = []
     contested = False
     for row in sorted(found):

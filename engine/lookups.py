@@ -10,7 +10,7 @@ import numpy as np
 
 from doxa.engine.belief import STANDINGS, SUPERSEDED, WITHDRAWN, Belief, Standing
 from doxa.engine.rows import HYPOTHESIS
-from doxa.engine.tables import NONE, PADDING, Ids, Index, Ints, Texts
+from doxa.engine.tables import NONE, Ids, Index, Ints, Texts
 from doxa.engine.times import Instant
 
 __all__ = ["entities", "standings"]
@@ -31,10 +31,7 @@ def entities(ids: Ids, workspace: int, texts: Collection[str]) -> dict[str, int]
     left = [text for text in texts if text not in found] if found else list(texts)
     sought = [text.encode("utf-8", "surrogatepass") for text in left]
     secret, spread, mixed = ids.secret, ids.spread, workspace * ids.mixed
-    hashes = [
-        (int.from_bytes(text + PADDING[len(text) & 3], "big") * spread + mixed) % secret
-        for text in sought
-    ]
+    hashes = [(int.from_bytes(text, "big") * spread + mixed) % secret for text in sought]
     asked, rows = _met(index, np.array(hashes, np.int64))
     places, numbers = ids.workspace, ids.number
     for one, row in _of_these(ids.texts.parts[0], rows, asked.tolist(), sought):

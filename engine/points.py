@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from array import array
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from doxa.engine.tables import Index, Names
+from doxa.engine.tables import HASH, Index, Names
 
 __all__ = ["MIXED", "RECORD", "Laid", "Points"]
 
@@ -50,16 +50,10 @@ class _Claims(Protocol):
     c_plain: bytearray
 
 
-class Laid(NamedTuple):
-    """Records by hash: those of bucket b are ``heads[b]`` up to ``heads[b + 1]``, those of one key
-    in log order."""
-
-    live: dict[str, int]  # names since: what is about one of these may have newer claims
-    secret: int
-    spread: int
-    shift: int
-    heads: Any
-    records: Any
+Laid = tuple[dict[str, int], int, int, int, Any, Any]
+"""The names since, about which there may be newer claims; secret and spread of the names; shift,
+heads and records: those of bucket b = ``hash >> shift`` are ``heads[b]`` up to ``heads[b + 1]``,
+those of one key in log order. No named tuple: it is taken apart for every question."""
 
 
 class Points:
@@ -71,15 +65,16 @@ class Points:
     def seal(self, claims: _Claims) -> None:
         """Lays out the records of all claims, whose names are sealed. O(n log n)."""
         names, count = claims.names, len(claims.c_pos)
-        laid = self.laid
-        if laid is not None and len(laid.records) == count * RECORD.size:
-            self.laid = laid._replace(live=names.live)
-            return
+        if self.laid is not None:
+            *_, shift, heads, records = self.laid
+            if len(records) == count * RECORD.size:
+                self.lay(names, shift, heads, records)
+                return
         subjects = np.array(claims.c_subject, np.int32)
         predicates = np.array(claims.c_predicate, np.int32)
         hashes = names.hashes()[subjects] + predicates.astype(np.uint64) * np.uint64(MIXED)
         hashes %= np.uint64(names.secret)
-        index = Index.over(hashes, np.arange(count))
+        index = Index.over(hashes, np.arange(count), HASH)
         rows = (np.asarray(index.entries) & 0xFFFFFFFF).astype(np.int32)
         records = np.empty(count, _FIELDS)
         records["row"] = rows
@@ -97,4 +92,4 @@ class Points:
 
     def lay(self, names: Names, shift: int, heads: Any, records: Any) -> None:
         """Takes records over, as they were laid out."""
-        self.laid = Laid(names.live, names.secret, names.spread, shift, heads, records)
+        self.laid = names.live, names.secret, names.spread, shift, heads, records

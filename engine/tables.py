@@ -21,8 +21,8 @@ import numpy.typing as npt
 from pydantic_core import from_json, to_json
 
 __all__ = [
+    "HASH",
     "NONE",
-    "PADDING",
     "Ids",
     "Index",
     "Ints",
@@ -35,20 +35,20 @@ __all__ = [
 NONE: Final = -1
 Ints = npt.NDArray[Any]
 
+HASH: Final = 30  # bits of the hash of a text
 _LONG: Final = 64  # words of 4 bytes; longer texts are hashed one by one
 
 
 def prime() -> int:
-    """A random prime of 31 bits: the secret of an index, so that nobody can choose texts that all
-    fall together."""
+    """A random prime of 30 bits, which is one digit of Python's whole numbers: the secret of an
+    index, so that nobody can choose texts that all fall together."""
     while True:
-        candidate = secrets.randbits(29) << 1 | 1 << 30 | 1
+        candidate = secrets.randbits(28) << 1 | 1 << 29 | 1
         if all(pow(base, candidate - 1, candidate) == 1 for base in (2, 3, 5, 7, 11, 13)):
             return candidate
 
 
 _ASKED: Final = 4_096  # codes that are kept at hand beside the sealed ones
-PADDING: Final = (b"", bytes(3), bytes(2), bytes(1))
 
 
 def spread(secret: int) -> int:
@@ -58,18 +58,18 @@ def spread(secret: int) -> int:
 
 
 def text_hash(text: bytes, secret: int) -> int:
-    """The remainder of a text, as one big-endian number padded to words of 4 bytes, modulo a secret
-    prime, spread: two given texts meet for few primes only (Karp and Rabin 1987)."""
-    number = int.from_bytes(text + PADDING[len(text) & 3], "big")
-    return number * spread(secret) % secret
+    """The remainder of a text, as one big-endian number, modulo a secret prime, spread: two given
+    texts meet for few primes only (Karp and Rabin 1987)."""
+    return int.from_bytes(text, "big") * spread(secret) % secret
 
 
 def _text_hashes(blob: bytes, ends: Ints, secret: int) -> Ints:
     """`text_hash` of all texts of a blob, by Horner's rule over their words, many at a time."""
     starts = ends[:-1]
+    factor = np.uint64(spread(secret))
     words = (np.diff(ends) + 3) // 4
     hashes = np.zeros(len(words), dtype=np.uint64)
-    padded = np.frombuffer(blob + bytes(4 * _LONG), dtype=np.uint8)
+    padded = np.frombuffer(bytes(4 * _LONG) + blob, dtype=np.uint8)
     for count in np.unique(words).tolist():
         chosen = np.flatnonzero(words == count)
         if count > _LONG:
@@ -77,19 +77,20 @@ def _text_hashes(blob: bytes, ends: Ints, secret: int) -> Ints:
                 hashes[i] = text_hash(blob[ends[i] : ends[i + 1]], secret)
             continue
         for some in np.array_split(chosen, len(chosen) // 65_536 + 1):
-            at = starts[some]
-            found = padded[at[:, None] + np.arange(4 * count)]
-            found[np.arange(4 * count) >= (ends[some + 1] - at)[:, None]] = 0
+            end = ends[some + 1]
+            before = 4 * count - (end - starts[some])  # of its first word, what is another's
+            found = padded[(end + 4 * (_LONG - count))[:, None] + np.arange(4 * count)]
+            found[np.arange(4 * count) < before[:, None]] = 0
             total = np.zeros(len(some), dtype=np.uint64)
             for word in found.view(">u4").astype(np.uint64).T:
                 total = ((total << np.uint64(32)) | word) % np.uint64(secret)
-            hashes[some] = total * np.uint64(spread(secret)) % np.uint64(secret)
+            hashes[some] = total * factor % np.uint64(secret)
     return hashes
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Numbers found by a hash of 31 bits: those of one bucket lie side by side.
+    """Numbers found by a hash: those of one bucket lie side by side.
 
     ``heads`` (buckets + 1,) says where each bucket begins; ``entries`` are hash << 32 | number,
     in order.
@@ -100,11 +101,11 @@ class Index:
     entries: Any
 
     @classmethod
-    def over(cls, hashes: Ints, numbers: Ints) -> Index:
-        """The index of numbers by their hashes; O(n log n)."""
-        shift = max(0, 31 - max(1, len(hashes)).bit_length())
+    def over(cls, hashes: Ints, numbers: Ints, bits: int = 31) -> Index:
+        """The index of numbers by their hashes, which have up to 31 ``bits``; O(n log n)."""
+        shift = max(0, bits - max(1, len(hashes)).bit_length())
         entries = np.sort(hashes.astype(np.int64) << 32 | numbers.astype(np.int64))
-        bounds = np.arange(1 << (31 - shift), dtype=np.int64) << (shift + 32)
+        bounds = np.arange(1 << (bits - shift), dtype=np.int64) << (shift + 32)
         # the end of the last bucket is 2^63, which no entry can say
         heads = np.append(np.searchsorted(entries, bounds), len(entries)).astype(np.int32)
         return cls(shift, heads.data, entries.data)
@@ -257,8 +258,7 @@ class Names:
             return NONE
         sought = text.encode("utf-8", "surrogatepass")
         blob, ends, _ = self.texts.parts[0]
-        number = int.from_bytes(sought + PADDING[len(sought) & 3], "big")
-        hash = number * self.spread % self.secret
+        hash = int.from_bytes(sought, "big") * self.spread % self.secret
         heads, bucket = index.heads, hash >> index.shift
         for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
             if entry >> 32 == hash:
@@ -274,7 +274,7 @@ class Names:
         sealed = self.texts.seal()
         ends = np.asarray(sealed.ends)
         hashes = _text_hashes(bytes(sealed.blob), ends, self.secret)
-        self._index = Index.over(hashes, np.arange(sealed.size))
+        self._index = Index.over(hashes, np.arange(sealed.size), HASH)
         self.live = {}
 
     def hashes(self) -> Ints:
@@ -348,10 +348,7 @@ class Ids:
         sought = id.encode("utf-8", "surrogatepass")
         blob, ends, _ = self.texts.parts[0]
         secret = self.secret
-        hash = (
-            int.from_bytes(sought + PADDING[len(sought) & 3], "big") * self.spread
-            + workspace * self.mixed
-        ) % secret
+        hash = (int.from_bytes(sought, "big") * self.spread + workspace * self.mixed) % secret
         heads, bucket = index.heads, hash >> index.shift
         for entry in index.entries[heads[bucket] : heads[bucket + 1]]:
             if entry >> 32 == hash:
@@ -372,7 +369,7 @@ class Ids:
         hashes = _text_hashes(bytes(sealed.blob), np.asarray(sealed.ends), self.secret)
         places = np.frombuffer(self.workspace[: sealed.size], dtype=np.int32).astype(np.uint64)
         hashes = (hashes + places * np.uint64(self.mixed)) % secret
-        self.index = Index.over(hashes, np.arange(sealed.size))
+        self.index = Index.over(hashes, np.arange(sealed.size), HASH)
         self.live = {}
 
     def sealed(self) -> dict[str, Any]:
