@@ -270,6 +270,8 @@ class Stream:
             commits.append(([as_new((*event[:3], ())) for event in events], at))
             accepted += events
             last = times.POS if at is None else at  # after the clock's time only the clock's
+        if not commits:
+            return []
         try:
             put = transaction.append_all(commits)
         except (CallerError, ConflictError):  # a time that can't be: each by itself then
