@@ -118,7 +118,17 @@ def judge(belief: Belief, events: Sequence[ev.Event], stored: Stored) -> Judged:
     ``stored`` reads the event at a log position. Problems name what is wrong with each event by
     its index; `CorrectionRing` and a withdrawn source are looked for once all references resolve.
     """
+    if len(events) == 1 and _plainly_withdraws(belief.graph, events[0]):
+        return Judged({0: events[0]})
     return _Judge(belief, events, stored).run()
+
+
+def _plainly_withdraws(graph: Graph, event: ev.Event) -> bool:
+    """Whether an event is new and takes back something that is in the log by its id."""
+    if type(event) is not ev.Withdrawal or event.target is None:
+        return False
+    find, workspace = graph.find, event.workspace
+    return find(workspace, event.id) == NONE and find(workspace, event.target) != NONE
 
 
 _SOURCED: Final = (ev.Claim, ev.Support, ev.Correction)

@@ -16,7 +16,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple, cast
 
 from doxa.engine.errors import DamageError
 from doxa.engine.numbers import Lists, Numbers
@@ -38,6 +39,9 @@ class Piece(NamedTuple):
     high: int
     before: int
     after: int
+
+
+_as_piece = cast("Callable[[tuple[int, int, int, int]], Piece]", partial(tuple.__new__, Piece))
 
 
 class _Draft:
@@ -282,7 +286,7 @@ class History:
         """Gives an owner without rows, whose code is ``code``, its first, known from ``k``: the
         bits of ``change`` turned over from low to high."""
         key, rows = -2 - owner, []
-        if NEG < low:
+        if low > NEG:
             rows.append(self._add(owner, key, k, NEG, low, code))
         rows.append(self._add(owner, key, k, low, high, code ^ change))
         if high < POS:
@@ -292,21 +296,24 @@ class History:
     def settle(self, k: int) -> dict[int, list[Piece]]:
         """Makes rows of what was painted, known from ``k``; what changed, by owner."""
         changed: dict[int, list[Piece]] = {}
+        begun: list[int] = []  # owners that have no rows yet, and one code throughout
         for owner, keys in self._drafted.items():
             key = keys[0]
             draft = self._drafts[key]
+            if key < NONE and isinstance(draft, int):
+                before = self.default(owner)
+                if draft != before:
+                    begun.append(owner)
+                    changed[owner] = [_as_piece((NEG, POS, before, draft))]
+                continue
             if len(keys) == 1 and isinstance(draft, int):  # mostly one leaf, of one code again
-                if key < NONE:
-                    before, low, high = self.default(owner), NEG, POS
-                else:
-                    before, low, high = self.code[key], self.low[key], self.high[key]
+                before, low, high = self.code[key], self.low[key], self.high[key]
                 if draft != before:
                     row = self._add(owner, key, k, low, high, draft)
-                    if key >= 0 and self.leaf(owner) == SEVERAL:
+                    if self.leaf(owner) == SEVERAL:
                         self._replace(owner, {key: [row]}, k)
                     else:
-                        if key >= 0:
-                            self.until[key] = k
+                        self.until[key] = k
                         self._set_leaf(owner, row)
                     changed[owner] = [Piece(low, high, before, draft)]
                 continue
@@ -324,8 +331,26 @@ class History:
             if replaced:
                 self._replace(owner, replaced, k)
                 changed[owner] = pieces
+        if begun:
+            self._begin(begun, [changed[owner][0].after for owner in begun], k)
         self._drafts, self._drafted = {}, {}
         return changed
+
+    def _begin(self, owners: list[int], codes: list[int], k: int) -> None:
+        """Adds the first rows of owners, each of all valid time."""
+        row, count = len(self.known), len(owners)
+        self.owner.extend(owners)
+        self.code.extend(codes)
+        self.low.extend([NEG] * count)
+        self.high.extend([POS] * count)
+        self.until.extend([OPEN] * count)
+        self.before.extend([NONE] * count)
+        self.jump.extend([NONE] * count)
+        self.depth.extend([0] * count)
+        self.known.extend([k] * count)
+        for owner in owners:
+            self._set_leaf(owner, row)
+            row += 1
 
     def _add(self, owner: int, key: int, k: int, low: int, high: int, code: int) -> int:
         row, before = len(self.known), NONE if key < NONE else key

@@ -28,6 +28,7 @@ from doxa.engine.graph import (
     CORRECTION,
     NONE,
     POLICY,
+    WITHDRAWAL,
     entity,
 )
 from doxa.engine.rivals import RivalGroup
@@ -61,8 +62,12 @@ class _Settlement(Extents):
 
     def settle(self, added: Iterable[tuple[int, int]]) -> Changes:
         """Settles the new entities, each with its position."""
-        for position, number in added:
-            self._begin(number, position)
+        placed = list(added)
+        if len(placed) == 1 and self._takes(placed[0][1]):
+            self._take(placed[0][1], placed[0][0])
+        else:
+            for position, number in placed:
+                self._begin(number, position)
         for row in self.graph.bound:
             arrived = self.graph.c_pos[self.graph.k_target[row]]
             self._renew_later(entity(CORRECTION, row), ALL, arrived)
@@ -73,6 +78,26 @@ class _Settlement(Extents):
         self._settle_contests()
         self._settle_rows()
         return self.changes
+
+    def _takes(self, number: int) -> bool:
+        """Whether a new event withdraws a claim."""
+        return number & 7 == WITHDRAWAL and self.graph.w_target[number >> 3] & 7 == CLAIM
+
+    def _take(self, number: int, position: int) -> None:
+        """Settles the extent of the only new event, which withdraws a claim."""
+        claim, beliefs = self.graph.w_target[number >> 3] >> 3, self.belief.beliefs
+        portion = self.graph.base(number)
+        code = beliefs.uniform(claim) if portion == ALL else NONE
+        if code != NONE:
+            lost = EMPTY if code & _OUT else self.belief.own(claim)
+            beliefs.recode(claim, code | WITHDRAWN)
+        else:
+            lost = self._room(claim, portion)
+            beliefs.paint(claim, portion, WITHDRAWN, 0)
+        self.claims[claim] = position
+        if lost:
+            self._shrink(claim, lost, position)
+        self.belief.renewed(number)
 
     def _settle_claim(self, number: int, where: Intervals, cause: int) -> None:
         claim, beliefs = number >> 3, self.belief.beliefs
