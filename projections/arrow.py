@@ -121,8 +121,8 @@ def _in_parts(scan: Scan, make: Callable[[Held], Any]) -> list[Any]:
     if threads < 2:
         scan.mark(0, scan.changes)
         return [make(scan.held(0, scan.claims))]
-    changes, claims = (
-        list(pairwise(np.linspace(0, size, threads + 1).astype(int).tolist()))
+    changes, claims = (  # in more parts than threads, as some take longer than others
+        list(pairwise(np.linspace(0, size, 2 * threads + 1).astype(int).tolist()))
         for size in (scan.changes, scan.claims)
     )
     with ThreadPoolExecutor(threads) as pool:
@@ -149,7 +149,6 @@ class _Batches:
         self._wanted = wanted
         self._same = {name: text for name, text in same.items() if text is not None}
         self._graph, self._k, self._arrays = view.graph, view.k, columns_of(view.belief)
-        self._names = len(view.graph.names.texts)
 
     def held(self, held: Held) -> pa.RecordBatch:
         """The claims that are held, which stand as their codes say."""
@@ -161,7 +160,7 @@ class _Batches:
         graph = self._graph
 
         def named(column: array[int]) -> Callable[[], Any]:
-            return lambda: picked(self._texts_of_names(), pa.array(self._entries(held, column)))
+            return lambda: picked(self._names(), pa.array(self._entries(held, column)))
 
         def texts(name: str, made: _Made) -> Callable[[], Any]:
             return lambda: self._texts(held, name, made)
@@ -190,7 +189,8 @@ class _Batches:
         chosen = held.chosen
         if chosen is None:
             return self._arrays.ints(column, held.high)[held.low :].take(held.rows)
-        return self._arrays.entries(column, chosen.rows, chosen.places)[held.among]
+        kept = self._arrays.entries(column, chosen.rows, 0, len(chosen.rows), chosen.places)
+        return kept[held.among]
 
     def _texts(self, held: Held, name: str, made: _Made) -> Any:
         low, high, chosen = held.low, held.high, held.chosen
@@ -209,8 +209,9 @@ class _Batches:
 
     # -- of all: rows are counted from ``low`` on, and below ``high``
 
-    def _texts_of_names(self) -> Any:
-        return self._arrays.texts(self._graph.names.texts, self._names)
+    def _names(self) -> Any:
+        texts = self._graph.names.texts
+        return self._arrays.texts(texts, len(texts))
 
     def _ids(self, low: int, high: int, rows: Ints) -> Any:
         places = self._arrays.ints(self._graph.c_pos, high)[low:].take(rows) - 1
@@ -221,9 +222,7 @@ class _Batches:
         texts = self._arrays.written_out(column, self._graph.names.texts, high)
         if texts is not None:
             return picked(texts[low:high], pa.array(rows))
-        return picked(
-            self._texts_of_names(), pa.array(self._arrays.ints(column, high)[low:].take(rows))
-        )
+        return picked(self._names(), pa.array(self._arrays.ints(column, high)[low:].take(rows)))
 
     def _objects(self, low: int, high: int, rows: Ints) -> Any:
         return picked(self._arrays.texts(self._graph.c_object, high)[low:high], pa.array(rows))

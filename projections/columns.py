@@ -22,7 +22,7 @@ from doxa.engine.graph import NONE
 from doxa.engine.history import OPEN, History
 from doxa.engine.tables import Objects, Strings
 from doxa.projections.growing import Grown, GrownTexts, Ints, column_texts
-from doxa.projections.places import CODES, Chosen, Places
+from doxa.projections.places import CODES, Chosen, Places, is_rare
 
 __all__ = ["Columns", "Ints", "columns_of"]
 
@@ -68,13 +68,18 @@ class Columns:
                 kept.more(rows - low)[:] = np.frombuffer(column[low:rows], _dtype(column))
             return kept.first(rows)
 
-    def entries(self, column: array[int] | bytearray, rows: Ints, places: Places) -> Ints:
-        """The entries of a column that only grows at the rows of a code, or of its history."""
+    def entries(
+        self, column: array[int] | bytearray, rows: Ints, low: int, high: int, places: Places
+    ) -> Ints:
+        """The entries of a column that only grows, at those from low to high of the rows of a code
+        or of its history."""
 
         def made(some: Ints) -> Ints:
             return self.ints(column, int(some[-1]) + 1 if len(some) else 0)[some]
 
-        return places.numbers(column, _dtype(column), rows, made)
+        if not is_rare(rows):
+            return made(rows[low:high])
+        return places.numbers(column, _dtype(column), rows, made)[low:high]
 
     def derived(self, name: str, dtype: Any, rows: int, made: Callable[[int, int], Ints]) -> Ints:
         """The first ``rows`` of a column that follows from others; ``made(low, high)`` gives the

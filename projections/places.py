@@ -10,7 +10,7 @@ import numpy as np
 
 from doxa.projections.growing import Grown, GrownTexts, Ints
 
-__all__ = ["CODES", "Chosen", "Places"]
+__all__ = ["CODES", "Chosen", "Places", "is_rare"]
 
 CODES: Final = 64  # codes whose places are kept at once
 _RARE: Final = 256  # claims for each that has a code, from which on its columns are kept beside
@@ -70,10 +70,8 @@ class Places:
         )
 
     def numbers(self, key: object, dtype: Any, rows: Ints, made: Callable[[Ints], Ints]) -> Ints:
-        """What ``made`` gives at the rows that `rows` or `changes` gave: entries that never change,
-        known by ``key``."""
-        if not is_rare(rows):
-            return made(rows)
+        """What ``made`` gives at the rows of what is rare, or of its history: entries that never
+        change, known by ``key``."""
         with self._mutex:
             found = self._numbers.get(id(key))
             if found is None:
@@ -86,8 +84,6 @@ class Places:
 
     def texts(self, name: str, rows: Ints, made: Callable[[Ints], Any]) -> Any:
         """The same of texts, in Arrow, and perhaps more of them."""
-        if not is_rare(rows):
-            return made(rows)
         with self._mutex:
             kept = self._texts.get(name)
             if kept is None:

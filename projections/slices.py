@@ -68,14 +68,14 @@ class Scan:
         chosen = self._chosen
         if chosen is None:
             return self._arrays.ints(column, high)[low:]
-        return self._arrays.entries(column, chosen.rows, chosen.places)[low:high]
+        return self._arrays.entries(column, chosen.rows, low, high, chosen.places)
 
     def _changes(self, column: array[int] | bytearray, low: int, high: int) -> Ints:
         """A column of the changes low to high."""
         chosen = self._chosen
         if chosen is None:
             return self._arrays.ints(column, high)[low:]
-        return self._arrays.entries(column, chosen.changes, chosen.places)[low:high]
+        return self._arrays.entries(column, chosen.changes, low, high, chosen.places)
 
     def mark(self, low: int, high: int) -> None:
         """Looks at what became of claims, as far as it was known: changes low to high."""
