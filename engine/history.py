@@ -296,26 +296,24 @@ class History:
     def settle(self, k: int) -> dict[int, list[Piece]]:
         """Makes rows of what was painted, known from ``k``; what changed, by owner."""
         changed: dict[int, list[Piece]] = {}
-        begun: list[int] = []  # owners that have no rows yet, and one code throughout
+        owners: list[int] = []  # those of one code throughout, and again
+        codes: list[int] = []
+        leaves: list[int] = []
         for owner, keys in self._drafted.items():
             key = keys[0]
             draft = self._drafts[key]
-            if key < NONE and isinstance(draft, int):
-                before = self.default(owner)
-                if draft != before:
-                    begun.append(owner)
-                    changed[owner] = [_as_piece((NEG, POS, before, draft))]
-                continue
-            if len(keys) == 1 and isinstance(draft, int):  # mostly one leaf, of one code again
-                before, low, high = self.code[key], self.low[key], self.high[key]
-                if draft != before:
-                    row = self._add(owner, key, k, low, high, draft)
-                    if self.leaf(owner) == SEVERAL:
-                        self._replace(owner, {key: [row]}, k)
-                    else:
-                        self.until[key] = k
-                        self._set_leaf(owner, row)
-                    changed[owner] = [Piece(low, high, before, draft)]
+            if len(keys) == 1 and isinstance(draft, int):
+                before = self.default(owner) if key < NONE else self.code[key]
+                if draft == before:
+                    continue
+                low, high = (NEG, POS) if key < NONE else (self.low[key], self.high[key])
+                changed[owner] = [_as_piece((low, high, before, draft))]
+                if low == NEG and high == POS:
+                    owners.append(owner)
+                    codes.append(draft)
+                    leaves.append(key)
+                else:
+                    self._replace(owner, {key: [self._add(owner, key, k, low, high, draft)]}, k)
                 continue
             replaced: dict[int, list[int]] = {}
             pieces: list[Piece] = []
@@ -331,47 +329,55 @@ class History:
             if replaced:
                 self._replace(owner, replaced, k)
                 changed[owner] = pieces
-        if begun:
-            self._begin(begun, [changed[owner][0].after for owner in begun], k)
+        if owners:
+            self._add_whole(owners, codes, leaves, k)
         self._drafts, self._drafted = {}, {}
         return changed
 
-    def _begin(self, owners: list[int], codes: list[int], k: int) -> None:
-        """Adds the first rows of owners, each of all valid time."""
+    def _add_whole(self, owners: list[int], codes: list[int], leaves: list[int], k: int) -> None:
+        """Replaces the one leaf of each owner, or gives it its first, by one of another code."""
         row, count = len(self.known), len(owners)
         self.owner.extend(owners)
         self.code.extend(codes)
         self.low.extend([NEG] * count)
         self.high.extend([POS] * count)
         self.until.extend([OPEN] * count)
-        self.before.extend([NONE] * count)
-        self.jump.extend([NONE] * count)
-        self.depth.extend([0] * count)
+        for leaf in leaves:
+            before, depth, jump = self._behind(leaf)
+            self.before.append(before)
+            self.depth.append(depth)
+            self.jump.append(jump)
         self.known.extend([k] * count)
-        for owner in owners:
+        for owner, leaf in zip(owners, leaves, strict=True):
+            if leaf >= 0:
+                self.until[leaf] = k
             self._set_leaf(owner, row)
             row += 1
 
+    def _behind(self, key: int) -> tuple[int, int, int]:
+        """The row before one that replaces a leaf, how many there are, and where to jump to."""
+        if key < NONE:
+            return NONE, 0, NONE
+        depth, jump = self.depth[key], key
+        over = self.jump[key]
+        if over != NONE:
+            further = self.jump[over]
+            if (
+                further != NONE
+                and depth - self.depth[over] == self.depth[over] - self.depth[further]
+            ):
+                jump = further
+        return key, depth + 1, jump
+
     def _add(self, owner: int, key: int, k: int, low: int, high: int, code: int) -> int:
-        row, before = len(self.known), NONE if key < NONE else key
+        row = len(self.known)
+        before, depth, jump = self._behind(key)
         self.owner.append(owner)
         self.code.append(code)
         self.low.append(low)
         self.high.append(high)
         self.until.append(OPEN)
         self.before.append(before)
-        depth, jump = 0, NONE
-        if before != NONE:
-            depth, jump = self.depth[before] + 1, before
-            over = self.jump[before]
-            if over != NONE:
-                further = self.jump[over]
-                if (
-                    further != NONE
-                    and self.depth[before] - self.depth[over]
-                    == self.depth[over] - self.depth[further]
-                ):
-                    jump = further
         self.jump.append(jump)
         self.depth.append(depth)
         self.known.append(k)

@@ -154,20 +154,22 @@ class _Settlement(Extents):
     def _fell(self) -> dict[int, Intervals]:
         """Takes from each claim, and from what leans on it, all that only lost ground carried.
         Returns where another support may carry it still."""
-        uniform = self.belief.beliefs.uniform
+        graph, uniform = self.graph, self.belief.beliefs.uniform
+        recode, first, last = self.belief.beliefs.recode, graph.c_from, graph.c_to
         affected: dict[int, Intervals] = {}
+        lost: Intervals
         queue = deque(self.shrunk.items())
         while queue:
             claim, where = queue.popleft()
-            own = self.belief.own(claim)
-            whole = len(where) == 2 and where[0] <= own[0] and own[1] <= where[1]
+            low, high = first[claim], last[claim]
+            whole = len(where) == 2 and where[0] <= low and high <= where[1]
             code = uniform(claim) if whole else NONE
             if code != NONE and not code & HOLDS:
                 continue
             if code != NONE and (code & _OUT or self._derived(claim)):
-                lost = self.fallen[claim] = own
+                lost = self.fallen[claim] = (low, high)
                 self.direct.discard(claim)
-                self.belief.beliefs.recode(claim, code & ~HOLDS)
+                recode(claim, code & ~HOLDS)
                 if not code & _OUT and claim in self.shrunk:  # else its premise must rise first
                     affected[claim] = lost
             else:
@@ -214,9 +216,9 @@ class _Settlement(Extents):
         """The claims that a claim is a premise of, each once."""
         graph = self.graph
         rows = graph.dependents.get(claim)
-        if not rows:
-            return ()
-        return dict.fromkeys([graph.s_claim[row] for row in rows if not graph.s_refutes[row]])
+        if len(rows) > 1:
+            return dict.fromkeys([graph.s_claim[row] for row in rows if not graph.s_refutes[row]])
+        return (graph.s_claim[rows[0]],) if rows and not graph.s_refutes[rows[0]] else ()
 
     def _refill(self, affected: dict[int, Intervals]) -> None:
         """Adds, until nothing more follows, what the supports that stand carry."""
