@@ -192,7 +192,7 @@ def read(item: object) -> Given | Unread:
 def _usual(values: dict[Any, Any]) -> Given | None:
     """A candidate with nothing odd about it, as most are, read in fewer steps; ``None`` for all
     others, which are to be looked at closely."""
-    if not values.keys() <= _USUAL:
+    if not _USUAL.issuperset(values):
         return None
     get = values.get
     id, text, facts, score = get("id"), get("text"), get("facts", ()), get("score", 0.0)
@@ -208,7 +208,7 @@ def _usual(values: dict[Any, Any]) -> Given | None:
         or not id.isascii()
         or not text
         or text.isspace()
-        or surrogate(text) is not None
+        or not (text.isascii() or _SURROGATE.search(text) is None)
         or not math.isfinite(score)
     ):
         return None

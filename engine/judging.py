@@ -34,6 +34,7 @@ __all__ = ["judged"]
 _HELD = (Standing.REPORTED, Standing.CORROBORATED, Standing.CONTESTED)  # in no time, unlike a set
 assert {*_HELD} == HELD
 _CONTESTED = Standing.CONTESTED
+_DONE: Final = (Item, Omission)
 PAGE: Final = 1_000  # candidates whose registered texts are read at once
 
 
@@ -46,9 +47,10 @@ def judged(judge: Judge, given: Iterable[Given | Unread]) -> Iterator[Item | Omi
     left = iter(given)
     while some := list(islice(left, PAGE)):
         page = _begun(judge, some)
-        needed = [one.registered() for one in page if isinstance(one, _Summary | _Close)]
-        judge.texts.expect(chain.from_iterable(needed))
-        yield from (one.outcome() if isinstance(one, _Summary | _Close) else one for one in page)
+        begun = [one for one in page if not isinstance(one, _DONE)]
+        judge.texts.expect(chain.from_iterable(one.registered() for one in begun))
+        for one in page:
+            yield one if isinstance(one, _DONE) else one.outcome()
 
 
 def _begun(

@@ -36,7 +36,6 @@ class Labels:
         self.judge, self.view = judge, judge.view
         self.graph, self.belief = judge.graph, judge.belief
         self._rests: dict[int, bool] = {}
-        self._sole: dict[int, int] = {}
 
     def of_item(self, item: Item, side: str = "") -> str:
         """The label of a candidate; ``side`` says which part of a conflict it is."""
@@ -56,20 +55,25 @@ class Labels:
 
     def _of_facts(self, claims: Sequence[int], side: str) -> str:
         """The label of what rests on held claims alone, as most does."""
-        v, k, held_where = self.view.v, self.view.k, self.belief.held_where
-        low, high, observed = NEG, POS, POS
+        graph, v, k, held_where = self.graph, self.view.v, self.view.k, self.belief.held_where
+        low, high, observed, derived = NEG, POS, POS, False
         for claim in claims:
             held = held_where(claim, k)
             start, end = held if len(held) == 2 else _around(held, v)
             assert start <= v < end, (claim, held)
-            at = self._claim_observed(claim)
+            if graph.c_plain[claim] and not graph.extra_supports.get(claim):
+                at = self._support_observed(graph.c_carried[claim])
+            else:
+                at = self._claim_observed(claim)
+                derived = derived or self._rests_on_contested(claim)
             if start > low:
                 low = start
             if end < high:
                 high = end
             if at < observed:
                 observed = at
-        return f"{self._standing_of(claims, side)}, {_span(low, high)}, observed {_date(observed)}"
+        standing = _told([self.judge.standing(claim) for claim in claims], side, derived)
+        return f"{standing}, {_span(low, high)}, observed {_date(observed)}"
 
     def of_claim(self, claim: int, side: str) -> str:
         """The label of a contested claim that is printed in its own words."""
@@ -86,23 +90,12 @@ class Labels:
     # -- standing
 
     def _standing(self, item: Item, side: str) -> str:
-        torn = bool(item.artefacts) and any(map(self._selects_contested, item.artefacts))
-        return self._standing_of(self._claims(item), side, torn)
-
-    def _standing_of(self, claims: Collection[int], side: str, torn: bool = False) -> str:
-        """The standing of what rests on some claims and, where it is ``torn``, contested others."""
+        claims = self._claims(item)
         standings = [self.judge.standing(claim) for claim in claims]
-        if torn:
+        if item.artefacts and any(map(self._selects_contested, item.artefacts)):
             standings.append(_CONTESTED)
-        weakest = standings[0] if len(standings) == 1 else _weakest(standings)
-        if weakest is _CONTESTED:
-            return f"{weakest}{side}"
-        if _CONTESTED in standings:
-            return f"{weakest}, contested{side}"
-        for claim in claims:
-            if self._sole_support(claim) == NONE and self._rests_on_contested(claim):
-                return f"{weakest} (rests on contested)"
-        return f"{weakest}"
+        derived = _CONTESTED not in standings and any(map(self._rests_on_contested, claims))
+        return _told(standings, side, derived)
 
     def _claims(self, item: Item) -> Collection[int]:
         """The claims whose standings a candidate's is made of."""
@@ -115,16 +108,6 @@ class Labels:
             if not graph.s_refutes[support] or self.judge.standing(claim) is _CONTESTED:
                 claims[claim] = None
         return claims
-
-    def _sole_support(self, claim: int) -> int:
-        """The support of a claim by the source that it came with, where it has no other; else NONE.
-        Such a claim follows from nothing, and while it is held that source counts."""
-        found = self._sole.get(claim)
-        if found is None:
-            graph = self.graph
-            sole = graph.c_plain[claim] and claim not in graph.extra_supports
-            found = self._sole[claim] = graph.c_carried[claim] if sole else NONE
-        return found
 
     def _selects_contested(self, artefact: int) -> bool:
         """Whether a claim in the selection that a snapshot is bound to is contested."""
@@ -158,7 +141,7 @@ class Labels:
     def _premises(self, claim: int) -> list[int]:
         graph, sources = self.graph, self.graph.s_source
         found: list[int] = []
-        if all(sources[support] != NONE for support in graph.supports_of(claim)):
+        if NONE not in [sources[support] for support in graph.supports_of(claim)]:
             return found
         for support in self.belief.live_supports(claim, self.view.v, self.view.k):
             if graph.s_refutes[support]:
@@ -213,16 +196,14 @@ class Labels:
 
     def _claim_observed(self, claim: int) -> Instant:
         """When a held claim was last observed, as the view says."""
-        sole = self._sole_support(claim)
-        if sole != NONE:
-            return self._support_observed(sole)
+        observed, refutes = self.graph.s_observed, self.graph.s_refutes
         supports = [*self.graph.supports_of(claim)]
-        if all(self.graph.s_observed[support] == NEG for support in supports):
-            for support in reversed(supports):  # of those that state nothing, the newest live one
-                if not self.graph.s_refutes[support] and self.belief.live(
-                    support, self.view.v, self.view.k
-                ):
-                    return self._support_observed(support)
+        for support in supports:
+            if observed[support] != NEG:
+                return self.view.observed(claim)
+        for support in reversed(supports):  # of those that state nothing, the newest live one
+            if not refutes[support] and self.belief.live(support, self.view.v, self.view.k):
+                return self._support_observed(support)
         return self.view.observed(claim)
 
     def _support_observed(self, support: int) -> Instant:
@@ -237,6 +218,16 @@ class Labels:
 
 def _weakest(standings: Iterable[Standing]) -> Standing:
     return max(standings, key=_WEAKNESS.index, default=_REPORTED)
+
+
+def _told(standings: Sequence[Standing], side: str, derived: bool) -> str:
+    """The standing of what rests on claims of these, or is ``derived`` from a contested one."""
+    weakest = standings[0] if len(standings) == 1 else _weakest(standings)
+    if weakest is _CONTESTED:
+        return f"{weakest}{side}"
+    if _CONTESTED in standings:
+        return f"{weakest}, contested{side}"
+    return f"{weakest} (rests on contested)" if derived else f"{weakest}"
 
 
 def _around(these: Intervals, v: Instant) -> tuple[Instant, Instant]:

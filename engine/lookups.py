@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from doxa.engine.belief import STANDINGS, SUPERSEDED, WITHDRAWN, Belief, Standing
+from doxa.engine.belief import HOLDS, STANDINGS, SUPERSEDED, WITHDRAWN, Belief, Standing
 from doxa.engine.rows import HYPOTHESIS
 from doxa.engine.tables import NONE, Ids, Index, Ints, Texts
 from doxa.engine.times import Instant
@@ -85,23 +85,20 @@ def standings(belief: Belief, claims: Collection[int], v: Instant, k: int) -> di
         return {claim: belief.standing(claim, v, k) for claim in claims}
     found = {claim: belief.standing(claim, v, k) for claim in claims if claim >= end}
     of: Any = itemgetter(*many)  # goes through a column without a step of ours
-    known, codes, at = beliefs.known, beliefs.code, beliefs.at
-    for claim, since, leaf, code, low, high, kind in zip(
-        many,
-        of(beliefs.since),
-        of(beliefs.leaf_of),
-        of(graph.c_plain),
-        of(graph.c_from),
-        of(graph.c_to),
-        of(graph.c_kind),
-        strict=True,
-    ):
-        if since <= k:
+    known, codes, at, plain = beliefs.known, beliefs.code, beliefs.at, graph.c_plain
+    columns = of(beliefs.leaf_of), of(graph.c_from), of(graph.c_to)
+    for claim, leaf, low, high in zip(many, *columns, strict=True):
+        if leaf == NONE:
+            code = plain[claim]
+        else:
             code = codes[leaf] if leaf > NONE and known[leaf] <= k else at(claim, v, k)
-        if code & _FELL or (low <= v < high and kind != HYPOTHESIS):
+        if code & _FELL:
             found[claim] = STANDINGS[code]
         elif v < low:
             found[claim] = _NOT_YET_VALID
-        else:
-            found[claim] = _EXPIRED if v >= high else _HYPOTHESIS
+        elif v >= high:
+            found[claim] = _EXPIRED
+        else:  # a hypothesis never holds
+            hypothesis = not code & HOLDS and graph.c_kind[claim] == HYPOTHESIS
+            found[claim] = _HYPOTHESIS if hypothesis else STANDINGS[code]
     return found

@@ -58,7 +58,6 @@ def the_long_way() -> Iterator[None]:
             (lookups, "FEW", 10**9),
             (Labels, "of_item", label),
             (Labels, "_claim_observed", lambda self, claim: self.view.observed(claim)),
-            (Labels, "_sole_support", lambda self, claim: NONE),
             (Labels, "_premises", premises),
         ):
             stack.enter_context(patch.object(owner, name, slow))
