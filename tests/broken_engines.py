@@ -14,6 +14,7 @@ from doxa.engine import corroboration, decide, events, settle, times
 from doxa.engine.belief import SUPERSEDED, Belief, Standing
 from doxa.engine.bulk import Bulk
 from doxa.engine.decide import judge
+from doxa.engine.drawing import Drawing
 from doxa.engine.graph import CORRECTION, NONE, POLICY, SUPPORT, WITHDRAWAL, Graph, entity
 from doxa.engine.history import OPEN, DenseHistory, History
 from doxa.engine.numbers import Lists
@@ -304,6 +305,7 @@ def corroboration_counts_supports() -> Iterator[None]:
             (corroboration, "_several", lambda graph, live, *rest: len(live) > 1),
             (corroboration, "_distinct_origins", lambda graph, supports: len(supports)),
             (Settlement, "_agrees", lambda *args: False),
+            (Drawing, "_agrees", lambda *args: False),
         ):
             stack.enter_context(patch.object(module, name, count))
         yield

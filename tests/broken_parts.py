@@ -4,13 +4,14 @@ short ways, the tables, and reading a log all at once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
 from doxa.engine import history, settle, tables
 from doxa.engine.belief import Belief
-from doxa.engine.bulk import Bulk
-from doxa.engine.graph import NONE, Graph
+from doxa.engine.drawing import Drawing
+from doxa.engine.graph import NONE
 from doxa.engine.history import SEVERAL, DenseHistory, History
 from doxa.engine.numbers import Lists, Numbers
 from doxa.engine.origins import Origins
@@ -25,6 +26,12 @@ Settlement: Any = settle._Settlement
 Draft: Any = history._Draft
 
 
+def trusting(self: Drawing, first: int) -> set[int]:
+    """`Drawing.uncounted`, of a log in which no source was ever withdrawn."""
+    self.counting.update(self.graph.s_source[first:])
+    return set()
+
+
 class Always:
     """A column that says the same of every row."""
 
@@ -35,18 +42,25 @@ class Always:
         return self.value
 
 
-def hurried(column: str, value: int) -> Any:
-    """The short way for a further source, which takes a column to say the same of every row."""
+@contextmanager
+def hurried(change: Callable[[Any], Any]) -> Iterator[None]:
+    """The short ways for a further source, while something of them is changed."""
 
     def make(agrees: Any) -> Any:
-        def agrees_sooner(self: Any, claim: int, row: int, position: int) -> bool:
-            with patch.object(self.graph, column, Always(value)):
-                found: bool = agrees(self, claim, row, position)
+        def agrees_sooner(self: Any, *args: Any) -> bool:
+            with change(self):
+                found: bool = agrees(self, *args)
                 return found
 
         return agrees_sooner
 
-    return instead(Settlement, "_agrees", make)
+    with instead(Settlement, "_agrees", make), instead(Drawing, "_agrees", make):
+        yield
+
+
+def everywhere(column: str, value: int) -> Callable[[Any], Any]:
+    """A column that says the same of every row."""
+    return lambda self: patch.object(self.graph, column, Always(value))
 
 
 # ---------------------------------------------------------------- history
@@ -217,25 +231,25 @@ def two_origins_agree_wherever_one_speaks() -> Iterator[None]:
 
 @broken
 def a_hurried_support_is_of_all_time() -> Iterator[None]:
-    with hurried("s_from", NEG), hurried("s_to", POS):
+    with hurried(lambda self: patch.multiple(self.graph, s_from=Always(NEG), s_to=Always(POS))):
         yield
 
 
 @broken
 def a_hurried_support_has_no_digest() -> Iterator[None]:
-    with hurried("s_digest", NONE):
+    with hurried(everywhere("s_digest", NONE)):
         yield
 
 
 @broken
 def a_hurried_support_never_refutes() -> Iterator[None]:
-    with hurried("s_refutes", 0):
+    with hurried(everywhere("s_refutes", 0)):
         yield
 
 
 @broken
 def a_hurried_support_finds_every_claim_carried() -> Iterator[None]:
-    with hurried("c_plain", PLAIN):
+    with hurried(everywhere("c_plain", PLAIN)):
         yield
 
 
@@ -245,29 +259,16 @@ def a_hurried_support_has_another_origin() -> Iterator[None]:
         def __getitem__(self, row: int) -> int:
             return row
 
-    def make(agrees: Any) -> Any:
-        def agrees_sooner(self: Any, *args: Any) -> bool:
-            with patch.object(self.graph, "s_origin", Own()):
-                found: bool = agrees(self, *args)
-                return found
-
-        return agrees_sooner
-
-    with instead(Settlement, "_agrees", make):
+    with hurried(lambda self: patch.object(self.graph, "s_origin", Own())):
         yield
 
 
 @broken
 def a_hurried_support_asks_no_source() -> Iterator[None]:
-    def make(agrees: Any) -> Any:
-        def agrees_sooner(self: Any, *args: Any) -> bool:
-            with patch.object(self.belief, "counts_everywhere", lambda source: True):
-                found: bool = agrees(self, *args)
-                return found
+    def counting(self: Any) -> Any:
+        return patch.object(self.belief, "counts_everywhere", lambda source: True)
 
-        return agrees_sooner
-
-    with instead(Settlement, "_agrees", make):
+    with hurried(counting), patch.object(Drawing, "uncounted", trusting):
         yield
 
 
@@ -343,95 +344,4 @@ def sealed_ids_are_of_every_workspace() -> Iterator[None]:
         return anywhere
 
     with instead(Ids, "find", make):
-        yield
-
-
-# ---------------------------------------------------------------- a log that is read all at once
-
-
-@broken
-def reading_takes_withdrawn_sources_for_whole() -> Iterator[None]:
-    with patch.object(Bulk, "_counts", lambda self, workspace, name: True):
-        yield
-
-
-@broken
-def reading_goes_on_trusting_a_source() -> Iterator[None]:
-    class Kept(dict[tuple[int, str], int]):
-        def clear(self) -> None:
-            pass
-
-    def make(init: Any) -> Any:
-        def trusting(self: Bulk, *args: Any) -> None:
-            init(self, *args)
-            self._counting = Kept()
-
-        return trusting
-
-    with instead(Bulk, "__init__", make):
-        yield
-
-
-@broken
-def reading_forgets_what_dangles() -> Iterator[None]:
-    with patch.object(Graph, "has_dangling", False):
-        yield
-
-
-@broken
-def reading_misses_what_is_single_valued() -> Iterator[None]:
-    with patch.object(Bulk, "_single_valued", lambda self, predicate: False):
-        yield
-
-
-@broken
-def reading_drops_premises() -> Iterator[None]:
-    def make(link: Any) -> Any:
-        def alone(self: Bulk, head: dict[str, Any], number: int, ws: int) -> None:
-            link(self, {name: head[name] for name in head if name != "because"}, number, ws)
-
-        return alone
-
-    with instead(Bulk, "_link", make):
-        yield
-
-
-@broken
-def reading_leaves_snapshots_alone() -> Iterator[None]:
-    def make(init: Any) -> Any:
-        def unwatched(self: Bulk, belief: Belief, taken: Callable[..., None], watched: Any) -> None:
-            init(self, belief, taken, lambda: False)
-
-        return unwatched
-
-    with instead(Bulk, "__init__", make):
-        yield
-
-
-@broken
-def reading_takes_hypotheses_for_facts() -> Iterator[None]:
-    def make(codes: Any) -> Any:
-        def as_facts(self: Bulk, fields: Any, name: str, default: int) -> list[int]:
-            if name == "kind":
-                return [default] * len(fields)
-            found: list[int] = codes(self, fields, name, default)
-            return found
-
-        return as_facts
-
-    with instead(Bulk, "_codes", make):
-        yield
-
-
-@broken
-def reading_ties_commits_together() -> Iterator[None]:
-    def make(add_quiet: Any) -> Any:
-        def as_one(
-            self: Bulk, rows: Any, heads: Any, contents: Any, first: int, ends: list[int]
-        ) -> None:
-            add_quiet(self, rows, heads, contents, first, ends[-1:])
-
-        return as_one
-
-    with instead(Bulk, "_add_quiet", make):
         yield

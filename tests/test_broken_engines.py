@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from doxa.engine.errors import CallerError
-from tests import broken_parts
+from tests import broken_parts, broken_reading
 from tests.broken_engines import BROKEN
 from tests.differences import Comparison
 from tests.histories import GRID, Fields, iso
@@ -18,6 +18,7 @@ from tests.trials import Different, Watch, first_difference, replayed, walking
 from tests.walks import Step, Walk, wander
 
 assert broken_parts.__doc__, "its engines are entered as it is loaded"
+assert broken_reading.__doc__, "likewise"
 ENOUGH = 250  # random histories in which a broken engine must have shown itself
 BEGIN = {  # where the rarest show themselves: to begin there loses no time
     "policies_stay_when_withdrawn": 39,
@@ -316,6 +317,29 @@ HISTORIES: dict[str, Sequence[Commit]] = {
         "reread",
     ],
     "reading_ties_commits_together": [[claim("c1")], [claim("c2")], [claim("c3")], "reread"],
+    "drawing_forgets_what_rests_on_a_claim": [
+        [claim("c1"), claim("c2", because=["c1"])],
+        [withdraw("d1", "c1")],
+        "reread",
+    ],
+    "drawing_forgets_the_texts": [
+        [claim("c1"), event("summary", "q1", None, text="words", facts=["c1"])],
+        [withdraw("d1", "c1")],
+        "reread",
+    ],
+    "drawing_holds_hypotheses": [
+        [claim("c1"), claim("c2", kind="hypothesis", because=["c1"])],
+        [claim("c3", because=["c2"])],
+        "reread",
+    ],
+    "drawing_derives_beyond_the_premises": [
+        [claim("c1", days=(0, 3)), claim("c2", because=["c1"])],
+        "reread",
+    ],
+    "what_is_painted_at_sight_forgets_what_rests_on_it": [
+        [claim("c1"), claim("c2", because=["c1"])],
+        [withdraw("d1", "c1")],
+    ],
 }
 
 
