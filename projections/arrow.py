@@ -39,7 +39,7 @@ SCHEMA = pa.schema(
     ]
 )
 _FEW = 256  # claims about a subject that are looked at one by one
-_PART = 50_000  # claims that are worth a thread of their own
+_PART = 30_000  # claims that are worth a thread of their own
 
 _CODES = pa.array([str(standing) for standing in STANDINGS], pa.string())  # by code
 
@@ -178,8 +178,9 @@ class _Batches:
             "valid_to": lambda: _instants(self._entries(held, graph.c_to), POS),
             "recorded_at": lambda: pa.array(self._recorded(held)),
         }
-        for name, text in self._same.items():
-            makers[name] = partial(pa.repeat, text, len(held.rows))
+        if count := len(held.rows):  # a text that nothing has may be none that Arrow can hold
+            for name, text in self._same.items():
+                makers[name] = partial(pa.repeat, text, count)
         made = [makers[name]() for name in self._wanted]
         return pa.RecordBatch.from_arrays(made, schema=self.schema)
 
