@@ -60,13 +60,7 @@ class Printed:
 
     def as_dict(self) -> dict[str, Any]:
         """The text's place in the block as a JSON object."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "unit": self.unit,
-            "label": self.label,
-            "citations": list(self.citations),
-        }
+        return PrintedText(self.id, self.kind, self.unit, self.label, self.citations).as_dict()
 
 
 class PrintedText(NamedTuple):
@@ -77,6 +71,16 @@ class PrintedText(NamedTuple):
     unit: int
     label: str
     citations: tuple[int, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON object of the `Printed`."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "unit": self.unit,
+            "label": self.label,
+            "citations": list(self.citations),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +213,10 @@ class Block(_Later):
 def _receipt(block: Block) -> Receipt:
     made = block._made
     decisions = {
-        "printed": [one.as_dict() for one in block.printed],
+        "printed": [one.as_dict() for one in made.printed],
         "citations": [one.id for one in block.citations],
         "notices": [one.as_dict() for one in block.notices],
-        "left_out": [one.as_dict() for one in block.left_out],
+        "left_out": [one.as_dict() for one in made.omissions],
         "used": block.used,
     }
     request = receipts.request_json(made.query, made.candidates, block.budget, made.top_k)

@@ -80,13 +80,7 @@ class LeftOut:
 
     def as_dict(self) -> dict[str, str | None]:
         """The candidate as a JSON object."""
-        return {
-            "id": self.id,
-            "reason": str(self.reason),
-            "detail": self.detail,
-            "about": self.about,
-            "standing": None if self.standing is None else str(self.standing),
-        }
+        return Omission(self.id, self.reason, self.detail, self.about, self.standing).as_dict()
 
 
 class Omission(NamedTuple):
@@ -97,6 +91,17 @@ class Omission(NamedTuple):
     detail: str
     about: str | None = None
     standing: Standing | None = None
+
+    def as_dict(self) -> dict[str, str | None]:
+        """The JSON object of the `LeftOut`."""
+        id, reason, detail, about, standing = self
+        return {
+            "id": id,
+            "reason": str(reason),
+            "detail": detail,
+            "about": about,
+            "standing": None if standing is None else str(standing),
+        }
 
 
 class Given(NamedTuple):
