@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
@@ -213,22 +212,22 @@ class Ledger(Writing, Querying):
         fold, head = self._stream.capture()
         if isinstance(known_at, int) and known_at > head:  # perhaps another process has just told
             fold, head = self._stream.capture(wait=True)
-        k, live = self._known(fold, head, known_at)
+        belief = fold.belief
+        if known_at is None:
+            k, live = head, True
+        elif type(known_at) is int and 0 < known_at <= head and belief.graph.ends_commit(known_at):
+            k, live = known_at, False
+        else:
+            k, live = self._known(fold, head, known_at)
         payload, origin = self._stream.payload, (self._stream, fold.registry)
         return TruthView.of(
-            Captured(fold.belief, payload, v, k, workspace, shared, perspective, live, head, origin)
+            Captured(belief, payload, v, k, workspace, shared, perspective, live, head, origin)
         )
 
-    def _known(self, fold: Fold, head: int, known_at: Instant | int | None) -> tuple[int, bool]:
+    def _known(self, fold: Fold, head: int, known_at: Instant | int) -> tuple[int, bool]:
         graph = fold.belief.graph
-        if known_at is None:
-            return head, True
         if isinstance(known_at, int):
-            if type(known_at) is not int or known_at < 0:
-                check_revision(known_at, "known_at")
-            k, lasts = known_at, graph.commit_last
-            if 0 < k <= head and lasts[bisect_left(lasts, k)] == k:
-                return k, False
+            k = check_revision(known_at, "known_at")
             if k > head:
                 raise CallerError(
                     f"known_at is revision {k}; the ledger's is {head}, which is also what is "

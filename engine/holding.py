@@ -63,7 +63,7 @@ def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int]
     for said, about, row, position, workspace, stands, low, high in _unpack(
         records[first * _SIZE : end * _SIZE]
     ):
-        if said != code or not low <= v < high or position > k:
+        if position > k or said != code or v < low or v >= high:
             continue
         if about != confirmed:
             blob, ends, _ = names.texts.parts[0]

@@ -74,7 +74,7 @@ class Points:
         predicates = np.array(claims.c_predicate, np.int32)
         hashes = names.hashes()[subjects] + predicates.astype(np.uint64) * np.uint64(MIXED)
         hashes %= np.uint64(names.secret)
-        index = Index.over(hashes, np.arange(count), HASH)
+        index = Index.over(hashes, np.arange(count), HASH, roomy=1)
         rows = (np.asarray(index.entries) & 0xFFFFFFFF).astype(np.int32)
         records = np.empty(count, _FIELDS)
         records["row"] = rows

@@ -10,7 +10,7 @@ An *entity* is one number for a row of any kind: ``row * 8 + kind``. Rows, posit
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -47,6 +47,7 @@ KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artef
 HYPOTHESIS, SHARED, FACT = range(3)  # the codes of the first names of all
 PLAIN: Final = 4  # a claim that its own source alone carries
 _MANY: Final = 64  # rows that are chained together
+_NEAR: Final = 12  # commits on either side of where one is expected
 UNBOUND, WHOLE, NAMED = range(3)  # how an artefact is bound: to no snapshot, a workspace, subjects
 
 
@@ -142,6 +143,20 @@ class Rows:
         """The last position of the commit that holds ``position``."""
         i = bisect_right(self.commit_last, position - 1)
         return self.commit_last[i]
+
+    def ends_commit(self, position: int) -> bool:
+        """Whether a position of the log, from 1 on, is the last one of its commit. O(log commits);
+        less where they are about equally long, since it is looked for first where it lies then."""
+        lasts = self.commit_last
+        count = high = len(lasts)
+        guess = position * count // self.position
+        low = guess - _NEAR
+        if 0 <= low < count - 2 * _NEAR and lasts[low] < position <= lasts[guess + _NEAR]:
+            high = guess + _NEAR + 1
+        else:
+            low = 0
+        i = bisect_left(lasts, position, low, high)
+        return i < count and lasts[i] == position
 
     def recorded_of(self, position: int) -> int:
         """When the commit that holds ``position`` was recorded."""

@@ -41,9 +41,10 @@ _LONG: Final = 64  # words of 4 bytes; longer texts are hashed one by one
 
 def prime() -> int:
     """A random prime of 30 bits, which is one digit of Python's whole numbers: the secret of an
-    index, so that nobody can choose texts that all fall together."""
+    index, so that nobody can choose texts that all fall together. It begins with two ones, so that
+    its remainders are spread over most of the buckets."""
     while True:
-        candidate = secrets.randbits(28) << 1 | 1 << 29 | 1
+        candidate = secrets.randbits(27) << 1 | 3 << 28 | 1
         if all(pow(base, candidate - 1, candidate) == 1 for base in (2, 3, 5, 7, 11, 13)):
             return candidate
 
@@ -101,9 +102,10 @@ class Index:
     entries: Any
 
     @classmethod
-    def over(cls, hashes: Ints, numbers: Ints, bits: int = 31) -> Index:
-        """The index of numbers by their hashes, which have up to 31 ``bits``; O(n log n)."""
-        shift = max(0, bits - max(1, len(hashes)).bit_length())
+    def over(cls, hashes: Ints, numbers: Ints, bits: int = 31, roomy: int = 0) -> Index:
+        """The index of numbers by their hashes, which have up to 31 ``bits``; with 2^``roomy``
+        times the usual number of buckets. O(n log n)."""
+        shift = max(0, bits - max(1, len(hashes)).bit_length() - roomy)
         entries = np.sort(hashes.astype(np.int64) << 32 | numbers.astype(np.int64))
         bounds = np.arange(1 << (bits - shift), dtype=np.int64) << (shift + 32)
         # the end of the last bucket is 2^63, which no entry can say

@@ -279,3 +279,18 @@ def test_the_parts_of_a_crowd_stay_few() -> None:
     (parts,) = crowds._parts.values()
     assert len(parts) <= 10
     assert all(len(one) >= 2 * len(other) for one, other in pairwise(parts))
+
+
+# ---------------------------------------------------------------- commits
+
+
+@given(sizes=st.lists(st.sampled_from((1, 1, 1, 1, 2, 3, 100, 5_000)), min_size=1, max_size=80))
+def test_the_last_position_of_a_commit_is_told_from_those_inside(sizes: list[int]) -> None:
+    rows = Fold(lambda position: pytest.fail("nothing is read")).belief.graph
+    for size in sizes:
+        rows.close_commit(rows.position + size, rows.position, ())
+    lasts = set(rows.commit_last)
+    near = {last + step for last in lasts for step in (-1, 0, 1)} & set(range(1, rows.position + 1))
+    for position in near:
+        assert rows.ends_commit(position) == (position in lasts)
+    assert not rows.ends_commit(rows.position + 1)
