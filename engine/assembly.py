@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from doxa.engine import receipt as receipts
-from doxa.engine.block import Block, Citation, Made, Notice, Printed, PrintedText
+from doxa.engine.block import Block, Citation, Made, Notice, Printed, PrintedText, block_of
 from doxa.engine.candidates import (
     Candidate,
     Given,
@@ -144,7 +144,7 @@ class _Assembly:
         for unit in ranked[taken:]:
             self._beyond(unit, taken)
         self.left_out.sort(key=_in_order)
-        return Block.of(
+        return block_of(
             Made(
                 view=receipts.view_json(self.view),
                 query=query,

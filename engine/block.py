@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from doxa.engine import receipt as receipts
 from doxa.engine.candidates import Given, LeftOut, Omission, Unread
@@ -17,7 +17,7 @@ from doxa.engine.receipt import Receipt
 from doxa.engine.registry import Reason
 from doxa.engine.rendering import source_names
 
-__all__ = ["Block", "Citation", "Made", "Notice", "Printed", "PrintedText"]
+__all__ = ["Block", "Citation", "Made", "Notice", "Printed", "PrintedText", "block_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +142,6 @@ class Block(_Later):
     unit: str
     receipt: Receipt = field(repr=False)  # long, and for keeping rather than for reading
 
-    @classmethod
-    def of(cls, made: Made, **known: Any) -> Self:
-        """A block of which all but `printed`, `left_out` and `receipt` is known."""
-        block = object.__new__(cls)
-        for name, value in known.items():
-            object.__setattr__(block, name, value)
-        object.__setattr__(block, "_made", made)
-        return block
-
     if not TYPE_CHECKING:  # of an attribute that is there, nobody asks this
 
         def __getattr__(self, name: str) -> Any:
@@ -208,6 +199,15 @@ class Block(_Later):
             "view": dict(self.view),
             "receipt": self.receipt.as_dict(),
         }
+
+
+def block_of(made: Made, **known: Any) -> Block:
+    """A block of which all but `printed`, `left_out` and `receipt` is known."""
+    block = object.__new__(Block)
+    for name, value in known.items():
+        object.__setattr__(block, name, value)
+    object.__setattr__(block, "_made", made)
+    return block
 
 
 def _receipt(block: Block) -> Receipt:
