@@ -28,7 +28,7 @@ class Beacon:
         self._path = path if sys.platform != "win32" else None
         self._file: int | None = None
         self._inode = -1
-        self._number = 1  # what was written before the commit under way
+        self._number = 1  # what was read or written last, under the lock
         # a log in memory has no other process, and its number no file
         self._own = 0 if path is None else 1
         self._until = math.inf if path is None else 0.0
@@ -51,24 +51,31 @@ class Beacon:
             self._until = time.monotonic() + _TRUSTED
         return self._read()
 
-    def committing(self, inode: int) -> None:
-        """Before a commit, under the lock, which is on the file of that inode."""
+    def locked(self, inode: int) -> bool:
+        """Under the lock, which is on the file of that inode: whether nobody has committed since
+        this beacon told of a commit."""
         if self._path is None:
-            return
+            return False
         if inode != self._inode:
             self._find(self._path)
-        number = self._read()
-        if number == 1:  # a new file
-            number = int.from_bytes(os.urandom(6), "little")
-        self._number = number | 1
-        self._write(self._number)
+        told, self._number = self._number, self._read()
+        return self._number == told and not told & 1
+
+    def committing(self) -> None:
+        """Before a commit, under the lock."""
+        if self._path is not None:
+            if self._number == 1:  # a new file
+                self._number = int.from_bytes(os.urandom(6), "little")
+            self._number |= 1
+            self._write(self._number)
 
     def committed(self) -> None:
         """After a commit, under the lock."""
         if self._path is None:
             self._own += 2
         else:
-            self._write(self._number + 1)
+            self._number += 1
+            self._write(self._number)
 
     def close(self) -> None:
         """Lets the file go."""

@@ -295,7 +295,7 @@ class Stream:
             for position, (kind, head, data, _) in enumerate(new, one.first)
         ]
         if rows:
-            rows[-1] = rows[-1]._replace(chain=transaction.head.chain)
+            rows[-1] = as_row((*rows[-1][:5], transaction.head.chain))
         self._pending += rows
         return rows
 

@@ -49,7 +49,7 @@ _KEYED: Final = (
     " WHERE position BETWEEN ? AND ? ORDER BY position"
 )
 _INSERT: Final = "INSERT INTO log VALUES(?,?,?,?,?,?,?,NULL,?)"
-_SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=?"
+_SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=? WHERE position=? AND chain=?"
 _ERASE: Final = "UPDATE log SET data=NULL, salt=NULL, commitment=? WHERE position=?"
 _KEY: Final = "INSERT INTO log_key VALUES(?,?,?)"
 _TAG: Final = "INSERT OR IGNORE INTO log_tag VALUES(?,?)"
@@ -67,7 +67,7 @@ class Transaction:
     The end of the block flushes once for all; any error rolls everything back.
     """
 
-    __slots__ = ("_changed", "_connection", "_failure", "_writer", "head")
+    __slots__ = ("_begun", "_changed", "_connection", "_failure", "_writer", "head")
 
     head: Head  # where the log ends, with what was appended here
 
@@ -79,7 +79,7 @@ class Transaction:
     def __enter__(self) -> Self:
         self._connection = self._writer.begin()
         try:
-            self.head = self._true_head()
+            self.head = self._begun = self._true_head()
         except BaseException as error:
             self._roll_back()
             self._writer.end()
@@ -90,19 +90,32 @@ class Transaction:
 
     def _true_head(self) -> Head:
         """The head row, once it was seen to agree with the last event: nothing is appended to a
-        log whose end is damaged."""
+        log whose end is damaged. Not looked at where it is known."""
+        if self._writer.known is not None:
+            return self._writer.known
         row = self._connection.execute(HEAD).fetchone()
         if row is None:
             raise disk.headless(self._writer.path)
-        if row != self._writer.known:
-            end = self._connection.execute(_END).fetchone()
-            if end != row and (end is not None or row[0] != 0):
-                raise DamageError(
-                    f"{self._writer.path or disk.MEMORY} ends at {end[0] if end else 0}, but its "
-                    f"head row says {row[0]}, or has another chain; nothing was written: run "
-                    "verify, and restore the last backup"
-                )
+        end = self._connection.execute(_END).fetchone()
+        if end != row and (end is not None or row[0] != 0):
+            raise DamageError(
+                f"{self._writer.path or disk.MEMORY} ends at {end[0] if end else 0}, but its "
+                f"head row says {row[0]}, or has another chain; nothing was written: run "
+                "verify, and restore the last backup"
+            )
         return Head(*row)
+
+    def _set_head(self) -> None:
+        """Moves the head row, from where it was when this transaction began."""
+        before = self._begun
+        moved = self._connection.execute(_SET_HEAD, (*self.head, before.position, before.chain))
+        if moved.rowcount != 1:
+            self._failure = DamageError(
+                f"the head row of {self._writer.path or disk.MEMORY} is not at {before.position}, "
+                "where doxa left it: another program has written to it; nothing was written: run "
+                "verify, and restore the last backup"
+            )
+            raise self._failure
 
     def __exit__(
         self,
@@ -118,7 +131,7 @@ class Transaction:
         done = error is None and self._failure is None and self._changed
         try:
             if done:
-                self._connection.execute(_SET_HEAD, self.head)
+                self._set_head()
                 writer.committing()
                 self._connection.execute("COMMIT")
                 writer.committed(self._connection, self.head)

@@ -31,7 +31,7 @@ class Writer:
         announce: Callable[[], None],
     ) -> None:
         self.path, self.clock, self.announce = path, clock, announce
-        self.known: Head | None = None  # a head that was seen to agree with the last event
+        self.known: Head | None = None  # where the log ends, while nobody else has committed
         self.inode = 0  # of the file at ``path`` when it was opened
         self.forgotten = self._closed = self._busy = False
         self._timeout, self._guard, self._memory = timeout, guard, memory
@@ -72,6 +72,8 @@ class Writer:
                     raise self._locked()
             connection = self._memory or self._connected()
             connection.execute("BEGIN IMMEDIATE")
+            if self._lock is not None and not self.beacon.locked(self._lock.inode):
+                self.known = None
         except BaseException as error:
             if isinstance(error, sqlite3.Error):
                 self.discard()
@@ -130,7 +132,7 @@ class Writer:
         """Before a commit, in its transaction: others are told, and its flush lengthens no file."""
         if self._lock is not None and self._wal is not None:
             self._wal.make_room()
-            self.beacon.committing(self._lock.inode)
+            self.beacon.committing()
 
     def committed(self, connection: sqlite3.Connection, head: Head) -> None:
         """After a commit, under the lock: others are told, and a long WAL is brought into the log.

@@ -23,14 +23,17 @@ def test_a_number_is_trusted_only_while_it_is_even_and_the_same(tmp_path: Path) 
     Path(path).touch()
     writer, reader = Beacon(path), Beacon(path)
     assert not reader.unchanged_since(reader.now())  # nobody has committed: there is no number
-    writer.committing(0)
+    writer.locked(0)
+    writer.committing()
     writer.committed()
     seen = reader.now()
     assert reader.unchanged_since(seen)
-    writer.committing(0)
+    writer.locked(0)
+    writer.committing()
     assert not reader.unchanged_since(seen)
     assert not reader.unchanged_since(reader.now())  # under way, or never ended
-    writer.committing(0)
+    writer.locked(0)
+    writer.committing()
     writer.committed()
     assert not reader.unchanged_since(seen)
     assert reader.unchanged_since(reader.now())
@@ -135,8 +138,8 @@ def test_a_commit_that_fails_leaves_the_log_to_be_asked(
         writer = ledger.recorder._writer
 
         class Failing(Beacon):
-            def committing(self, inode: int) -> None:
-                super().committing(inode)
+            def committing(self) -> None:
+                super().committing()
                 raise sqlite3.OperationalError("database or disk is full")
 
         failing = Failing(writer.beacon._path)

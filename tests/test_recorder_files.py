@@ -209,6 +209,39 @@ def test_nothing_is_appended_to_a_log_that_does_not_end_where_its_head_says(path
             list(store.read_rows())
 
 
+def test_a_head_that_another_program_moved_is_not_moved_on(path: Path) -> None:
+    filled(path)
+    with LogStore.open(path) as store:
+        append(store, 11)
+        with tampering(path) as connection:
+            connection.execute("UPDATE head SET position=10")
+        for words in ("head row .* is not at 11", "ends at 11, but its head row says 10"):
+            with pytest.raises(DamageError, match=words):
+                append(store, 12)
+        with tampering(path) as connection:
+            connection.execute("UPDATE head SET position=11")
+        append(store, 12)
+        assert store.verify().problems == []
+
+
+def test_the_head_is_read_again_once_another_has_committed(path: Path) -> None:
+    with LogStore.open(path) as store, LogStore.open(path) as other:
+        asked: list[str] = []
+        for round in range(3):
+            append(other, 2 * round + 1)
+            append(store, 2 * round + 2)
+            connection = store._writer._connection
+            assert connection is not None
+            connection.set_trace_callback(asked.append)
+            append(store, 2 * round + 2)
+            connection.set_trace_callback(None)
+            with other.write():
+                pass  # nothing comes of it
+        assert not any("SELECT" in sql for sql in asked)
+        assert store.head().position == 9
+        assert store.verify().problems == []
+
+
 def test_a_log_that_was_replaced_while_open_is_not_written_to(path: Path) -> None:
     filled(path.parent / "other.sqlite")
     with LogStore.open(path) as store:
