@@ -1,11 +1,11 @@
 """Events of one commit that each change one claim and nothing else, drawn into histories at once.
 
-A claim that its own source carries, and that has no row of belief yet, is changed by nothing but
-the events that name it, or one of its supports. Where one event of a commit does, and nothing rests
-on the claim or contradicts it, what becomes of it is plain: it is corroborated, withdrawn or
-superseded, over all of valid time or a portion. So it is with a new claim whose premises are of
-that sort, and are not named. `settle` makes the same of them, which the tests compare; it gets what
-is left.
+A claim that its own source carries, and that stands as its row says or is corroborated throughout,
+is changed by nothing but the events that name it or one of its supports, as long as nothing refutes
+or contradicts it. Where one event of a commit does, and nothing rests on the claim, what becomes of
+it is plain: it is corroborated, withdrawn or superseded, over all of valid time or a portion. So it
+is with a new claim whose premises are carried by their own sources, and are not named. `settle`
+makes the same of them, row by row, which the tests compare; it gets what is left.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from doxa.engine.belief import CORROBORATED, FEW, HOLDS, SUPERSEDED, WITHDRAWN, Belief
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL, entity
+from doxa.engine.history import SEVERAL
 from doxa.engine.times import NEG, POS
 
 __all__ = ["Drawing"]
@@ -104,27 +105,32 @@ class Drawing:
             return False
         extras = len(graph.extra_supports.get(claim))
         if leaf >= 0:
-            return self.beliefs.code[leaf] == HOLDS | CORROBORATED and extras <= FEW
+            return self._corroborated(leaf) and extras <= FEW
         if leaf != NONE or extras != 1 or graph.s_digest[carried] != NONE:
             return False
         if graph.s_origin[carried] != graph.s_origin[row]:
-            self.beliefs.begin(claim, HOLDS, CORROBORATED, NEG, POS, graph.position)
+            self.beliefs.turn(claim, CORROBORATED, NEG, POS, graph.position)
         return True
 
     def _fells(self, claim: int, low: int, high: int, bit: int) -> bool:
         """A withdrawal or correction of a claim: whether its effect was drawn."""
-        graph = self.graph
+        graph, leaf = self.graph, self.beliefs.leaf(claim)
+        extras = graph.extra_supports.get(claim)
         if (
             not graph.c_plain[claim]
-            or self.beliefs.leaf(claim) != NONE
+            or (leaf != NONE and not self._corroborated(leaf))
             or low >= high
+            or len(extras) > FEW
+            or any(graph.s_refutes[row] for row in extras)
             or graph.dependents.get(claim)
         ):
             return False
         meets = low < graph.c_to[claim] and graph.c_from[claim] < high
-        change = bit | HOLDS if meets else bit
-        self.beliefs.begin(claim, HOLDS, change, low, high, graph.position)
+        self.beliefs.turn(claim, bit | HOLDS if meets else bit, low, high, graph.position)
         return True
+
+    def _corroborated(self, leaf: int) -> bool:
+        return leaf >= 0 and self.beliefs.code[leaf] == HOLDS | CORROBORATED
 
     def _derives(self, claim: int, named: Counter[int]) -> bool:
         """A new claim that rests on premises alone: whether its effect was drawn."""
@@ -140,10 +146,13 @@ class Drawing:
             return False
         start, end = low, high = belief.own(claim)
         for premise in premises:
-            if premise in named or not graph.c_plain[premise] or self.beliefs.leaf(premise) != NONE:
+            leaf = self.beliefs.leaf(premise)
+            if premise in named or not graph.c_plain[premise] or leaf == SEVERAL:
                 return False
+            if leaf != NONE and not self.beliefs.code[leaf] & HOLDS:
+                high = low  # it is held nowhere, and stays so
             low, high = max(low, graph.c_from[premise]), min(high, graph.c_to[premise])
         if low < high:
             low, high = NEG if low == start else low, POS if high == end else high
-            self.beliefs.begin(claim, 0, HOLDS, low, high, graph.position)
+            self.beliefs.turn(claim, HOLDS, low, high, graph.position)
         return True

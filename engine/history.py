@@ -282,10 +282,11 @@ class History:
         draft = self._drafts[key]
         return [(*self._bounds(key), draft)] if isinstance(draft, int) else draft.pieces()
 
-    def begin(self, owner: int, code: int, change: int, low: int, high: int, k: int) -> None:
-        """Gives an owner without rows, whose code is ``code``, its first, known from ``k``: the
-        bits of ``change`` turned over from low to high."""
-        key, rows = -2 - owner, []
+    def turn(self, owner: int, change: int, low: int, high: int, k: int) -> None:
+        """Turns bits over from low to high for an owner of one code, known from ``k``."""
+        leaf = self.leaf(owner)
+        key = -2 - owner if leaf == NONE else leaf
+        code, rows = self._before(owner, key), []
         if low > NEG:
             rows.append(self._add(owner, key, k, NEG, low, code))
         rows.append(self._add(owner, key, k, low, high, code ^ change))

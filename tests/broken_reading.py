@@ -132,18 +132,6 @@ def drawing_forgets_what_rests_on_a_claim() -> Iterator[None]:
 
 
 @broken
-def drawing_forgets_the_texts() -> Iterator[None]:
-    def make(init: Any) -> Any:
-        def forgetting(self: Drawing, belief: Belief, depended: Any) -> None:
-            init(self, belief, lambda number: False)
-
-        return forgetting
-
-    with instead(Drawing, "__init__", make):
-        yield
-
-
-@broken
 def drawing_holds_hypotheses() -> Iterator[None]:
     with drawn("_derives", lambda self: patch.object(self.belief, "hypothesis", NONE)):
         yield

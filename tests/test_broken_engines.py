@@ -322,11 +322,6 @@ HISTORIES: dict[str, Sequence[Commit]] = {
         [withdraw("d1", "c1")],
         "reread",
     ],
-    "drawing_forgets_the_texts": [
-        [claim("c1"), event("summary", "q1", None, text="words", facts=["c1"])],
-        [withdraw("d1", "c1")],
-        "reread",
-    ],
     "drawing_holds_hypotheses": [
         [claim("c1"), claim("c2", kind="hypothesis", because=["c1"])],
         [claim("c3", because=["c2"])],

@@ -409,6 +409,10 @@ def withdraw(id: str, **more: Any) -> Fields:
     return {"event": "withdrawal", "id": id} | more
 
 
+def correct(id: str, old: str, **more: Any) -> Fields:
+    return {"event": "correction", "id": id, "corrects": old} | more
+
+
 HALF = {"valid_to": "2024-06-01"}
 SHARED_A = {"workspace": "", "id": "a"}
 HISTORIES: dict[str, list[list[Fields]]] = {
@@ -517,6 +521,43 @@ HISTORIES: dict[str, list[list[Fields]]] = {
         [{"event": "summary", "id": "u", "text": "t", "citations": ["q"], "binding": "snapshot"}],
         [claim("e", subject="t")],
         [claim("f", workspace="w")],
+    ],
+    "claims that one event each changes": [
+        [claim("a"), claim("b"), claim("c"), claim("d")],
+        [withdraw("w", target="a", **HALF), correct("k", "b", by="c"), support("s", "d")],
+        [claim("e", because=["d"]), claim("f", because=["d", "a"]), claim("g", because=["c"])],
+        [correct("l", "d", **HALF), withdraw("x", target="c"), withdraw("y", target="e")],
+    ],
+    "claims that two events of a commit change": [
+        [claim("a"), claim("b"), claim("c")],
+        [withdraw("w", target="a", **HALF), correct("k", "a", by="b"), correct("l", "c")],
+        [claim("d"), withdraw("x", target="b", **HALF), support("s", "b")],
+        [support("t", "d"), support("u", "d", source="C"), withdraw("y", target="l")],
+        [claim("e"), correct("m", "e", **HALF), withdraw("z", target="m")],
+    ],
+    "a conclusion whose premise falls with it": [
+        [claim("a"), claim("b"), support("s", "b")],
+        [claim("c", because=["a"]), withdraw("w", target="a", **HALF)],
+        [claim("d", because=["b"]), withdraw("x", target="b"), claim("e", because=["b", "d"])],
+    ],
+    "what refutes comes back with its premise": [
+        [claim("a"), claim("p"), claim("b")],
+        [support("r", "a", because=["p"], stance="refutes")],
+        [withdraw("w", target="p")],
+        [withdraw("x", target="w"), withdraw("y", target="a", **HALF)],
+    ],
+    "what contradicts": [
+        [claim("a"), claim("b", 2), claim("c")],
+        [withdraw("w", target="a")],
+        [{"event": "policy", "id": "p", "contradicts": ["a", "b"]}],
+        [withdraw("x", target="w"), support("s", "c")],
+        [withdraw("y", target="b", **HALF), support("t", "a")],
+    ],
+    "a text on what changes": [
+        [claim("a"), claim("b", because=["a"]), claim("c")],
+        [{"event": "summary", "id": "q", "text": "t", "facts": ["a", "c"]}],
+        [support("s", "a"), withdraw("w", target="c", **HALF)],
+        [claim("d"), correct("k", "a", **HALF)],
     ],
     "objects of every kind": [
         [claim(f"c{n}", object) for n, object in enumerate[Any](
