@@ -320,7 +320,8 @@ class Belief:
 
     def counts_everywhere(self, source: int) -> bool:
         """Whether nothing was ever withdrawn of a source."""
-        return not any(self.extents.has(entity(SOURCE, row)) for row in self.with_shared(source))
+        leaves = [self.extents.leaf(entity(SOURCE, row)) for row in self.with_shared(source)]
+        return leaves.count(NONE) == len(leaves)
 
     def with_shared(self, source: int) -> Iterable[int]:
         """A source, and the one of the same name in the shared workspace where there is one."""

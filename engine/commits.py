@@ -75,7 +75,9 @@ class CommitQueue(Generic[Q, A]):
         finally:
             if alone:
                 with self._mutex:
-                    self._pass_on()
+                    self._led = False
+                    if self._waiting:
+                        self._pass_on()
         if not alone:
             return self._share(request)
         if isinstance(answer, Exception):

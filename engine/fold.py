@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -20,6 +21,7 @@ from doxa.engine.tables import Ids, Names, Objects
 
 __all__ = ["Fold"]
 
+FEW: Final = 100  # events that are taken in while the collector of cycles goes on
 MANY = 1_000_000  # events that may be new before all is made compact
 
 
@@ -71,6 +73,9 @@ class Fold:
 
     def follow_plain(self, rows: Sequence[Row], events: Sequence[Plain]) -> None:
         """Takes whole commits in as `follow` does, of plain events as they were stored."""
+        if len(rows) < FEW:  # no time for the collector to be in the way
+            self._follow(rows, Page.of(events))
+            return
         with uncollected():
             self._follow(rows, Page.of(events))
 
