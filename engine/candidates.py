@@ -220,7 +220,7 @@ def _usual(values: dict[Any, Any]) -> Given | None:
     for fact in facts:
         if type(fact) is not str or not fact or not fact.isascii():
             return None
-    once = tuple(facts) if len(facts) < 2 else tuple(dict.fromkeys(facts))
+    once = (facts[0],) if len(facts) == 1 else tuple(dict.fromkeys(facts))
     return _as_given((id, text, once, (), (), (), score + 0.0, artefact, None))
 
 

@@ -69,16 +69,16 @@ def _begun(
                 continue
         begun.append(one)
     judge.look_up(named, claims)
-    return [_looked_at(judge, one) for one in begun]
-
-
-def _looked_at(judge: Judge, one: Given | Unread | _Summary) -> Item | Omission | _Summary | _Close:
-    if isinstance(one, Given):
-        return _plain(judge, one) or _Close(judge, one)
-    if isinstance(one, _Summary):
-        return one.judged() or _Close(judge, one.given)
-    reason = Reason.INVALID_ANNOTATION if one.declares else Reason.MISSING_ANNOTATION
-    return Omission(one.id, reason, one.detail)
+    page: list[Item | Omission | _Summary | _Close] = []
+    for each in begun:
+        if isinstance(each, Given):
+            page.append(_plain(judge, each) or _Close(judge, each))
+        elif isinstance(each, _Summary):
+            page.append(each.judged() or _Close(judge, each.given))
+        else:
+            reason = Reason.INVALID_ANNOTATION if each.declares else Reason.MISSING_ANNOTATION
+            page.append(Omission(each.id, reason, each.detail))
+    return page
 
 
 # ------------------------------------------------------------ in few steps
@@ -100,7 +100,7 @@ def _plain(judge: Judge, given: Given) -> Item | Omission | None:
             return None
         standing = standing_of[claim]
         if standing not in _HELD:
-            missing = missing or (name_of(fact), standing)
+            missing = missing or (fact, standing)
         elif standing is _CONTESTED:
             contested = True
         claims.append(claim)
@@ -108,7 +108,7 @@ def _plain(judge: Judge, given: Given) -> Item | Omission | None:
         about, standing = missing
         detail = f"{about!r} is {standing}"
         return as_omission((id, Reason.MISSING_FACT, detail, about, standing))
-    rests = once(claims)
+    rests = (claim,) if len(claims) == 1 else once(claims)
     torn = judge.contested_of(rests) if contested else ()
     return as_item((id, "", score, text, rests, (), (), (), (), NOTHING, torn))
 

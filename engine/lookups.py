@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
@@ -29,15 +29,28 @@ def entities(ids: Ids, workspace: int, texts: Collection[str]) -> dict[str, int]
         return {text: number for text, number in each if number != NONE}
     found = {text: live[text] for text in texts if text in live} if live else {}
     left = [text for text in texts if text not in found] if found else list(texts)
+    if not left:
+        return found
     sought = [text.encode("utf-8", "surrogatepass") for text in left]
-    secret, spread, mixed = ids.secret, ids.spread, workspace * ids.mixed
-    hashes = [(int.from_bytes(text, "big") * spread + mixed) % secret for text in sought]
-    asked, rows = _met(index, np.array(hashes, np.int64))
+    asked, rows = _met(index, _hashes(ids, workspace, sought))
     places, numbers = ids.workspace, ids.number
     for one, row in _of_these(ids.texts.parts[0], rows, asked.tolist(), sought):
         if places[row] == workspace:
             found[left[one]] = numbers[row]
     return found
+
+
+def _hashes(ids: Ids, workspace: int, texts: Sequence[bytes]) -> Ints:
+    """The hash of each text in a workspace, as its index has it."""
+    secret, mixed = ids.secret, workspace * ids.mixed
+    if max(map(len, texts), default=0) <= 8:
+        numbers = np.frombuffer(b"".join([text.rjust(8, b"\0") for text in texts]), ">u8")
+        found = numbers % np.uint64(secret) * np.uint64(ids.spread) + np.uint64(mixed)
+        return (found % np.uint64(secret)).astype(np.int64)
+    spread = ids.spread
+    return np.array(
+        [(int.from_bytes(text, "big") * spread + mixed) % secret for text in texts], np.int64
+    )
 
 
 def _of_these(

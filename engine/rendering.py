@@ -134,8 +134,15 @@ class Sheet:
         return self._print(parts, numbers, notes)
 
     def put_line(self, line: str) -> bool:
-        """Prints one line of doxa's own, if it fits."""
-        return self._print([line], self.numbers, self._notes)
+        """Prints a line of doxa's own, or whatever else brings no citation, if it fits."""
+        if self.count is not None:
+            return self._print([line], self.numbers, self._notes)
+        used = self.used + len(line) + (len(BETWEEN) if self.parts else 0)
+        if used > self.budget:
+            return False
+        self.parts.append(line)
+        self.used = used
+        return True
 
     def _print(self, parts: list[str], numbers: dict[int, int], notes: list[str]) -> bool:
         used = self._measure(parts, notes)
