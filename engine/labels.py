@@ -61,11 +61,14 @@ class Labels:
             held = held_where(claim, k)
             start, end = held if len(held) == 2 else _around(held, v)
             assert start <= v < end, (claim, held)
-            if graph.c_plain[claim] and not graph.extra_supports.get(claim):
-                at = self._support_observed(graph.c_carried[claim])
+            carried, extra = graph.c_carried[claim], graph.extra_supports.get(claim)
+            if graph.c_plain[claim] and not extra:
+                at = self._support_observed(carried)
             else:
-                at = self._claim_observed(claim)
-                derived = derived or self._rests_on_contested(claim)
+                supports = [*extra] if carried == NONE else [carried, *extra]
+                at = self._observed_by(supports, claim)
+                if NONE in [graph.s_source[support] for support in supports]:
+                    derived = derived or self._rests_on_contested(claim)
             if start > low:
                 low = start
             if end < high:
@@ -196,15 +199,25 @@ class Labels:
 
     def _claim_observed(self, claim: int) -> Instant:
         """When a held claim was last observed, as the view says."""
+        return self._observed_by([*self.graph.supports_of(claim)], claim)
+
+    def _observed_by(self, supports: Sequence[int], claim: int) -> Instant:
+        """The same, of a claim with these supports of both stances in log order."""
         observed, refutes = self.graph.s_observed, self.graph.s_refutes
-        supports = [*self.graph.supports_of(claim)]
         for support in supports:
             if observed[support] != NEG:
                 return self.view.observed(claim)
         for support in reversed(supports):  # of those that state nothing, the newest live one
-            if not refutes[support] and self.belief.live(support, self.view.v, self.view.k):
+            if not refutes[support] and self._live(support):
                 return self._support_observed(support)
         return self.view.observed(claim)
+
+    def _live(self, support: int) -> bool:
+        """Whether a support counts at the view; for most in no time."""
+        graph, v, k = self.graph, self.view.v, self.view.k
+        if self.belief.extents.has(entity(SUPPORT, support)) or graph.s_because.get(support):
+            return self.belief.live(support, v, k)
+        return graph.s_pos[support] <= k and graph.s_from[support] <= v < graph.s_to[support]
 
     def _support_observed(self, support: int) -> Instant:
         stated = self.graph.s_observed[support]

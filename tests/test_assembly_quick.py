@@ -58,6 +58,7 @@ def the_long_way() -> Iterator[None]:
             (lookups, "FEW", 10**9),
             (Labels, "of_item", label),
             (Labels, "_claim_observed", lambda self, claim: self.view.observed(claim)),
+            (Labels, "_live", lambda self, row: self.belief.live(row, self.view.v, self.view.k)),
             (Labels, "_premises", premises),
         ):
             stack.enter_context(patch.object(owner, name, slow))
