@@ -220,7 +220,7 @@ class _Batches:
 
     def _subjects(self, low: int, high: int, rows: Ints) -> Any:
         column = self._graph.c_subject
-        texts = self._arrays.written_out(column, self._graph.names.texts, high)
+        texts = self._arrays.written_out(column, self._graph.names.texts, high, len(rows))
         if texts is not None:
             return picked(texts[low:high], pa.array(rows))
         return picked(self._names(), pa.array(self._arrays.ints(column, high)[low:].take(rows)))

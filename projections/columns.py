@@ -49,7 +49,7 @@ class Columns:
         # by the column's identity, which stays its own while it is kept here
         self._ints: dict[int, tuple[array[int] | bytearray, Grown]] = {}
         self._texts: dict[int, tuple[Strings | Objects, GrownTexts]] = {}
-        self._written: dict[int, tuple[array[int], GrownTexts | None]] = {}
+        self._written: dict[int, _Written] = {}
         self._derived: dict[str, Grown] = {}
         self._lives: dict[int, tuple[History, Grown, Grown]] = {}
         self._places: dict[tuple[int, int], Places] = {}
@@ -107,23 +107,25 @@ class Columns:
                 kept.extend(column_texts(column, len(kept), high))
             return kept.array
 
-    def written_out(self, column: array[int], names: Strings, rows: int) -> Any:
+    def written_out(self, column: array[int], names: Strings, rows: int, wanted: int) -> Any:
         """The texts that a column of codes stands for, row by row, as `texts`: they are found in
-        half the time where there are many. None where they are long; then they are not kept."""
+        half the time where there are many. None where they are long, and until more of them were
+        ``wanted`` than there are, so that who asks once does not pay for it."""
         key = id(column)
         with self._mutex:
             found = self._written.get(key)
             if found is None:
-                found = self._written[key] = column, GrownTexts()
-            _, kept = found
-            if kept is None:
+                found = self._written[key] = _Written(column)
+            found.wanted += wanted
+            if found.long or found.wanted <= rows:
                 return None
+            kept = found.texts
             while len(kept) < rows:
                 low = len(kept)
                 codes = self.ints(column, rows)[low : low + _PART]
                 kept.extend([self.texts(names, len(names)).take(pa.array(codes))])
                 if kept.bytes > _SHORT * len(kept):
-                    self._written[key] = column, None
+                    found.long, found.texts = True, GrownTexts()
                     return None
             return kept.array
 
@@ -169,6 +171,15 @@ class Columns:
             self._places[key] = found
             found.follow(self.ints(column, claims), code, self.ints(history.owner, rows))
             return found.upto(claims, rows)
+
+
+class _Written:
+    """A column of codes, written out; how many of its texts were wanted, and whether they are
+    long."""
+
+    def __init__(self, column: array[int]) -> None:
+        self.column, self.texts = column, GrownTexts()
+        self.wanted, self.long = 0, False
 
 
 def _dtype(column: array[int] | bytearray) -> Any:
