@@ -272,6 +272,40 @@ def a_hurried_support_asks_no_source() -> Iterator[None]:
         yield
 
 
+# ---------------------------------------------------------------- what changes throughout, in short
+
+
+@broken
+def what_falls_is_carried_by_nothing_else() -> Iterator[None]:
+    with patch.object(Settlement, "_derived", lambda self, claim: True):
+        yield
+
+
+@broken
+def what_fell_never_rises() -> Iterator[None]:
+    with patch.object(Settlement, "_stays", lambda self, claim: True):
+        yield
+
+
+@broken
+def what_stands_is_disputed_by_nothing() -> Iterator[None]:
+    with patch.object(Settlement, "_undisputed", lambda self, claim: True):
+        yield
+
+
+@broken
+def a_withdrawal_alone_is_of_all_time() -> Iterator[None]:
+    def make(take: Any) -> Any:
+        def take_all(self: Any, number: int, position: int) -> None:
+            with patch.object(self.graph, "base", lambda number: (NEG, POS)):
+                take(self, number, position)
+
+        return take_all
+
+    with instead(Settlement, "_take", make):
+        yield
+
+
 # ---------------------------------------------------------------- tables
 
 

@@ -257,6 +257,20 @@ HISTORIES: dict[str, Sequence[Commit]] = {
         [drop("d1", "B", (0, 3))],
         [support("s1", "c1", source="B")],
     ],
+    "what_falls_is_carried_by_nothing_else": [
+        [claim("c1"), claim("c2", because=["c1"]), support("s1", "c2", source="B")],
+        [withdraw("d1", "c1")],
+    ],
+    "what_fell_never_rises": [
+        [claim("c1"), claim("c2", because=["c1"])],
+        [withdraw("d1", "c1")],
+        [withdraw("d2", "d1")],
+    ],
+    "what_stands_is_disputed_by_nothing": [
+        [single("p1"), claim("c1", 1), claim("c2", 2)],
+        [withdraw("d1", "c1")],
+    ],
+    "a_withdrawal_alone_is_of_all_time": [[claim("c1")], [withdraw("d1", "c1", (1, 3))]],
     "sealing_loses_what_is_new": [
         [claim("c1")],
         "seal",
