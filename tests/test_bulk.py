@@ -495,6 +495,11 @@ HISTORIES: dict[str, list[list[Fields]]] = {
         [support("t", "a", source={"id": "C", "origin": "o"}), claim("b", source={"id": "C"})],
         [support("u", "b", source={"id": "D", "observed_at": "2024-01-01"})],
     ],
+    "a digest that makes two origins one": [
+        [claim("a", source={"id": "A", "digest": "d"}), support("s", "a", source="B")],
+        [support("t", "a", source={"id": "B", "digest": "d"})],
+        [support("u", "a", source="C")],
+    ],
     "references as mappings": [
         [claim("a"), claim("a", workspace="w")],
         [claim("b", because=[SHARED_A, "a"], workspace="w")],
@@ -527,6 +532,7 @@ HISTORIES: dict[str, list[list[Fields]]] = {
         [withdraw("w", target="a", **HALF), correct("k", "b", by="c"), support("s", "d")],
         [claim("e", because=["d"]), claim("f", because=["d", "a"]), claim("g", because=["c"])],
         [correct("l", "d", **HALF), withdraw("x", target="c"), withdraw("y", target="e")],
+        [claim("h", because=["c"]), claim("i", because=["a"])],
     ],
     "claims that two events of a commit change": [
         [claim("a"), claim("b"), claim("c")],
@@ -542,8 +548,8 @@ HISTORIES: dict[str, list[list[Fields]]] = {
     ],
     "what refutes comes back with its premise": [
         [claim("a"), claim("p"), claim("b")],
-        [support("r", "a", because=["p"], stance="refutes")],
         [withdraw("w", target="p")],
+        [support("r", "a", because=["p"], stance="refutes")],
         [withdraw("x", target="w"), withdraw("y", target="a", **HALF)],
     ],
     "what contradicts": [

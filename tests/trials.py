@@ -11,7 +11,7 @@ from random import Random
 from unittest.mock import patch
 
 from doxa import oracle
-from doxa.engine import belief, corroboration, direct, history
+from doxa.engine import belief, corroboration, direct, drawing, history
 from doxa.oracle import Log, Truth
 from doxa.oracle.log import Record
 from doxa.views import TruthView
@@ -31,7 +31,7 @@ def few(children: int) -> Iterator[None]:
     """An engine that looks at no more than so many things one by one, and finds them in time where
     there are more: what pays for thousands is used for two."""
     with ExitStack() as stack:
-        for module in (belief, direct, corroboration):
+        for module in (belief, direct, drawing, corroboration):
             stack.enter_context(patch.object(module, "FEW", children))
         stack.enter_context(patch.object(history, "_FEW", children))
         yield
