@@ -67,14 +67,14 @@ class Scan:
         """A column of the claims low to high."""
         chosen = self._chosen
         if chosen is None:
-            return self._arrays.ints(column, high)[low:]
+            return self._arrays.ints(column, self.known)[low:high]
         return self._arrays.entries(column, chosen.rows, low, high, chosen.places)
 
     def _changes(self, column: array[int] | bytearray, low: int, high: int) -> Ints:
         """A column of the changes low to high."""
         chosen = self._chosen
         if chosen is None:
-            return self._arrays.ints(column, high)[low:]
+            return self._arrays.ints(column, self.changes)[low:high]
         return self._arrays.entries(column, chosen.changes, low, high, chosen.places)
 
     def mark(self, low: int, high: int) -> None:
