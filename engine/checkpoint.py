@@ -21,7 +21,9 @@ import sys
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -33,6 +35,7 @@ from doxa.engine import events as ev
 from doxa.engine.fold import Fold
 from doxa.engine.graph import Graph
 from doxa.engine.history import History
+from doxa.engine.later import complete, put_off
 from doxa.engine.moments import Moments
 from doxa.engine.numbers import Keys, Lists, Numbers, Series
 from doxa.engine.points import Points
@@ -44,6 +47,10 @@ SHAPE: Final = 8  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
+_RUN: Final = 4_096  # rows
+LONG = 4_096  # rows of a column from which on it is not made before it is asked for
+_ROWS: Final = ("owner", "code", "low", "high", "until", "before", "jump", "known")
+_ASKED_FIRST: Final = ("belief.beliefs.since", "belief.beliefs.leaf_of")
 _ABANDONED: Final = 600.0  # seconds after which nobody writes on
 
 # What a fold has beside columns and tables: found again from them, or kept only for speed.
@@ -145,6 +152,7 @@ class _Writing:
 
     def put_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
         """All parts of an object, so that none that is added later can be forgotten."""
+        complete(of)
         for part, value in vars(of).items():
             if part not in but:
                 self.put(f"{name}.{part}", value)
@@ -216,6 +224,7 @@ class _Reading:
     def __init__(self, data: memoryview, directory: dict[str, Any]) -> None:
         self.data, self.sections = data, directory["sections"]
         self.numbers, self.usual = directory["numbers"], directory["usual"]
+        self.lengths: dict[str, dict[str, int]] = {}  # of columns, by what they belong to
 
     def view(self, name: str) -> memoryview:
         at, length, kind = self.sections[name]
@@ -236,21 +245,45 @@ class _Reading:
         assert index is not None, name
         return Keys(self.view(f"{name}.keys"), index)
 
-    def _column(self, name: str, kind: str) -> memoryview:
+    def rows(self, name: str, column: array[Any] | bytearray) -> int:
+        """How many rows a column is going to have. Raises `ValueError` where it can't be made."""
+        size = column.itemsize if isinstance(column, array) else 1
         if name not in self.usual:
-            return self.view(name)
+            stored = self.view(name)
+            rows = len(stored)
+        else:
+            rows = self.usual[name][1]
+            stored, at = self.view(f"{name}.is"), self.view(f"{name}.at")
+            if len(stored) != len(at) or (at and not 0 <= at[-1] < rows):
+                raise ValueError(f"{name} has values for rows that it does not have")
+        if rows and stored and stored.itemsize != size:
+            raise ValueError(f"the values of {name} have another size")
+        return rows
+
+    def _made(self, name: str, kind: str) -> array[Any]:
+        column = array(kind)
+        self._fill_column(name, column)
+        return column
+
+    def _fill_column(self, name: str, column: array[Any] | bytearray) -> None:
+        """Fills a column; one that has mostly one value by copies of a run of it."""
+        del column[:]
+        if name not in self.usual:
+            stored = self.view(name).cast("B")
+            column.frombytes(stored) if isinstance(column, array) else column.extend(stored)
+            return
         usual, rows = self.usual[name]
-        column = np.full(rows, usual, kind)
-        column[np.asarray(self.view(f"{name}.at"))] = np.asarray(self.view(f"{name}.is"))
-        return column.data
+        column.append(usual)
+        column *= _RUN
+        column *= -(-rows // _RUN)
+        del column[rows:]
+        others = np.asarray(self.view(f"{name}.is"))
+        np.frombuffer(column, others.dtype)[np.asarray(self.view(f"{name}.at"))] = others
 
     def fill(self, name: str, value: Any) -> None:
         """Fills one part of an empty fold, by what it is."""
-        if isinstance(value, array):
-            del value[:]
-            value.frombytes(self._column(name, value.typecode).cast("B"))
-        elif isinstance(value, bytearray):
-            value[:] = self._column(name, "B")
+        if isinstance(value, array | bytearray):
+            self._fill_column(name, value)
         elif isinstance(value, Strings | Objects):
             value.load(self.texts(name))
         elif isinstance(value, Names):
@@ -260,8 +293,7 @@ class _Reading:
                 self.index(f"{name}.index"),
             )
         elif isinstance(value, Ids):
-            for part in (value.workspace, value.number):
-                self.fill(f"{name}.{'workspace' if part is value.workspace else 'number'}", part)
+            self.fill_columns(name, value, {"workspace", "number"})
             value.load(
                 self.texts(f"{name}.texts"),
                 self.numbers[f"{name}.secret"],
@@ -299,9 +331,25 @@ class _Reading:
         graph.points.lay(graph.names, shift, heads, records)
 
     def fill_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
-        for part, value in vars(of).items():
-            if part not in but:
-                self.fill(f"{name}.{part}", value)
+        """Fills all parts of an empty object."""
+        parts = {part: value for part, value in vars(of).items() if part not in but}
+        columns = {part for part, value in parts.items() if isinstance(value, array | bytearray)}
+        for part in parts.keys() - columns:
+            self.fill(f"{name}.{part}", parts[part])
+        self.fill_columns(name, of, columns)
+
+    def fill_columns(self, name: str, of: object, parts: Iterable[str]) -> None:
+        """Fills columns of an empty object; long ones are made when they are first asked for."""
+        makers: dict[str, Callable[[], object]] = {}
+        self.lengths[name] = {}
+        for part in parts:
+            column, place = vars(of)[part], f"{name}.{part}"
+            rows = self.lengths[name][part] = self.rows(place, column)
+            if rows > LONG and isinstance(column, array) and place not in _ASKED_FIRST:
+                makers[part] = partial(self._made, place, column.typecode)
+            else:
+                self.fill(place, column)
+        put_off(of, makers)
 
 
 def _directory(data: memoryview) -> tuple[dict[str, Any], int, int] | None:
@@ -358,9 +406,13 @@ def load(
         if to.ledger != ledger or there != (to.recorded_at, bytes.fromhex(to.chain)):
             return None
         sections = data[start:]
-        if zlib.crc32(sections) != crc:
-            return None
-        return _fold(_Reading(sections, directory), to, payload)
+        with ThreadPoolExecutor(1) as beside:  # a file is read through while columns are made of it
+            read = beside.submit(zlib.crc32, sections)
+            reading = _Reading(sections, directory)
+            fold = _fold(reading, to, payload)
+            if read.result() != crc:
+                return None
+        return _found_again(fold, reading, payload)
     return None
 
 
@@ -373,17 +425,13 @@ def _forgiving() -> Iterator[None]:
         yield
 
 
-def _check(of: Graph | History, *names: str) -> None:
-    """Raises `ValueError` where columns that belong together have several lengths."""
-    together = isinstance(of, History)
-    sizes: dict[str, set[int]] = {}
-    for part, value in vars(of).items():
-        for name in names:
-            if isinstance(value, array | bytearray) and part.startswith(name):
-                sizes.setdefault("" if together else name, set()).add(len(value))
-                break
-    if any(len(found) > 1 for found in sizes.values()):
-        raise ValueError(f"columns of {sizes} rows")
+def _check(lengths: dict[str, int], *names: str) -> None:
+    """Raises `ValueError` where columns that belong together, by how their names begin, have
+    several lengths."""
+    for name in names:
+        sizes = {length for part, length in lengths.items() if part.startswith(name)}
+        if len(sizes) > 1:
+            raise ValueError(f"columns {name}… of {sizes} rows")
 
 
 def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> Fold:
@@ -395,12 +443,20 @@ def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> F
     reading.fill_all("registry", fold.registry, _FOUND_AGAIN["registry"])
     graph.position, graph.recorded_at = to.position, to.recorded_at
     fold.chain, fold.sealed = bytes.fromhex(to.chain), to.position
-    _check(graph, "commit_", "c_", "s_", "k_", "w_", "r_", "a_", "p_")
-    for history in (belief.beliefs, belief.extents):
-        _check(history, "owner", "code", "low", "high", "until", "before", "jump", "known")
-    if len(graph.ids) != to.position or len(graph.c_object) != len(graph.c_pos):
+    lengths = reading.lengths
+    _check(lengths["graph"], "commit_", "c_", "s_", "k_", "w_", "r_", "a_", "p_")
+    for history in ("belief.beliefs", "belief.extents"):
+        rows = {part: length for part, length in lengths[history].items() if part in _ROWS}
+        _check(rows, "")
+    upto = lengths["graph.ids"]["number"], len(graph.c_object)
+    if upto != (to.position, lengths["graph"]["c_pos"]):
         raise ValueError("the columns don't go up to the position")
+    return fold
+
+
+def _found_again(fold: Fold, reading: _Reading, payload: Callable[[int], ev.Event]) -> Fold:
+    """The fold with what no column holds."""
     unresolved = array("i")
     reading.fill("unresolved", unresolved)
-    graph.find_again(unresolved, payload)
+    fold.belief.graph.find_again(unresolved, payload)
     return fold

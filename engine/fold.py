@@ -11,6 +11,7 @@ from doxa.engine.bulk import Bulk
 from doxa.engine.collector import uncollected
 from doxa.engine.errors import DamageError, DoxaError
 from doxa.engine.history import History
+from doxa.engine.later import complete
 from doxa.engine.log import Row
 from doxa.engine.numbers import Lists, Numbers
 from doxa.engine.pages import Page
@@ -52,6 +53,7 @@ class Fold:
         self, first: int, recorded_at: int, events: Sequence[ev.Event], chain: bytes | None = None
     ) -> None:
         """Takes one commit in, whose last event has the link ``chain``."""
+        self._complete()
         self.chain = chain
         self.registry.take(apply(self.belief, first, recorded_at, events))
 
@@ -84,9 +86,16 @@ class Fold:
         if self.position - self.sealed >= max(MANY, self.sealed):
             self.seal()
 
+    def _complete(self) -> None:
+        """Makes the columns that are still in a checkpoint alone: what is new goes into them."""
+        belief, graph = self.belief, self.belief.graph
+        for part in (belief, graph, graph.ids, belief.beliefs, belief.extents, self.registry):
+            complete(part)
+
     def _follow(self, rows: Sequence[Row], page: Page | None = None) -> None:
         if not rows:
             return
+        self._complete()
         try:
             self._bulk.follow(rows, page)
             self.chain = rows[-1].chain

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from doxa.engine import fold, lookups, rows, upkeep
+from doxa.engine import checkpoint, fold, lookups, rows, upkeep
 from doxa.engine.belief import Belief
 from tests import support
 
@@ -39,6 +39,7 @@ settings.load_profile(
 # Small histories are made compact and written down as often as large ones.
 upkeep.FEW, upkeep.MANY, fold.MANY = 3, 20, 20
 lookups.FEW = 2
+checkpoint.LONG = 0  # every column waits for its first reader
 Belief.many, rows._MANY = 2, 2
 
 
