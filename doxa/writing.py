@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from doxa.arguments import (
     UNSET,
@@ -36,12 +36,15 @@ from doxa.engine.errors import (
     workspace_in_words,
 )
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
+from doxa.engine.parse import parse
 from doxa.engine.plain import ready
 from doxa.engine.stream import Request, Stream
 from doxa.engine.view import Id
 from doxa.views import TruthView
 
 __all__ = ["Writing"]
+
+_MOSTLY_PLAIN: Final = ("claim", "support")
 
 
 class Writing:
@@ -400,7 +403,7 @@ class Writing:
         return self._one(fields, recorded_at)
 
     def _one(self, fields: Mapping[str, Any], recorded_at: Instant | None) -> str:
-        event = ready(fields)
+        event = ready(fields) if fields["event"] in _MOSTLY_PLAIN else parse(fields)
         stamp = None if recorded_at is None else times.instant(recorded_at, "recorded_at")
         self._stream.append(Request((event,), stamp))
         return event.id

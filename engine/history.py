@@ -349,9 +349,14 @@ class History:
             self.depth.append(depth)
             self.jump.append(jump)
         self.known.extend([k] * count)
-        for owner, leaf in zip(owners, leaves, strict=True):
+        for leaf in leaves:
             if leaf >= 0:
                 self.until[leaf] = k
+        self._set_leaves(owners, row)
+
+    def _set_leaves(self, owners: list[int], row: int) -> None:
+        """Gives each owner its one leaf; they are the rows from ``row`` on."""
+        for owner in owners:
             self._set_leaf(owner, row)
             row += 1
 
@@ -440,6 +445,17 @@ class DenseHistory(History):
         self.leaf_of[owner] = leaf
         if self.since[owner] == OPEN:
             self.since[owner] = self.known[-1]
+
+    def _set_leaves(self, owners: list[int], row: int) -> None:
+        leaf_of, since = self.leaf_of, self.since
+        if max(owners) >= len(leaf_of):
+            super()._set_leaves(owners, row)
+            return
+        for owner in owners:
+            leaf_of[owner] = row
+            if since[owner] == OPEN:
+                since[owner] = self.known[row]
+            row += 1
 
     def at(self, owner: int, v: int, k: int) -> int:
         if owner >= len(self.leaf_of) or self.since[owner] > k:

@@ -57,7 +57,7 @@ class _Settlement(Extents):
 
     def __init__(self, belief: Belief, earlier: int) -> None:
         super().__init__(belief, earlier)
-        self.fallen: dict[int, Intervals] = {}  # claims that fell throughout → their interval
+        self.fallen: dict[int, Intervals] = {}  # what fell throughout, uncontested → its interval
         self.contradicting: dict[int, RivalGroup] = {}  # policy → its claims, held as they are now
 
     def settle(self, added: Iterable[tuple[int, int]]) -> Changes:
@@ -166,7 +166,8 @@ class _Settlement(Extents):
             code = uniform(claim) if whole else NONE
             if code != NONE and not code & HOLDS:
                 continue
-            if code != NONE and (code & _OUT or self._derived(claim)):
+            plain = code != NONE and not code & CONTESTED
+            if plain and (code & _OUT or self._derived(claim)):
                 lost = self.fallen[claim] = (low, high)
                 self.direct.discard(claim)
                 recode(claim, code & ~HOLDS)
@@ -294,7 +295,7 @@ class _Settlement(Extents):
     def _spread(self, claim: int, where: Intervals, cause: int) -> None:
         """Marks what a change of held touches next: derived supports, refutations, rivals."""
         graph = self.graph
-        if not self._undisputed(claim):
+        if claim not in self.fallen and not self._undisputed(claim):
             self._dispute(claim, where, cause)
         for row in graph.dependents.get(claim):
             self.changes.supports.setdefault(row, cause)
