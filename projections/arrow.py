@@ -39,7 +39,7 @@ SCHEMA = pa.schema(
     ]
 )
 _FEW = 256  # claims about a subject that are looked at one by one
-_PART = 30_000  # claims that are worth a thread of their own
+_PART = 100_000  # claims that are worth a thread of their own
 
 _CODES = pa.array([str(standing) for standing in STANDINGS], pa.string())  # by code
 
@@ -116,18 +116,20 @@ def _among(view: TruthView, rows: Sequence[int]) -> Held:
 
 
 def _in_parts(scan: Scan, make: Callable[[Held], Any]) -> list[Any]:
-    """What is held as batches, made side by side where it is much."""
-    threads = min(pa.cpu_count(), scan.claims // _PART)
-    if threads < 2:
+    """What is held as batches, one a thread: this one alone where it is not much."""
+    threads = max(1, min(pa.cpu_count(), scan.claims // _PART))
+    if threads == 1:
         scan.mark(0, scan.changes)
         return [make(scan.held(0, scan.claims))]
-    changes, claims = (  # in more parts than threads, as some take longer than others
-        list(pairwise(np.linspace(0, size, 2 * threads + 1).astype(int).tolist()))
-        for size in (scan.changes, scan.claims)
-    )
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda part: scan.mark(*part), changes))
-        return list(pool.map(lambda part: make(scan.held(*part)), claims))
+    with ThreadPoolExecutor(threads - 1) as pool:
+
+        def side_by_side(work: Callable[[int, int], Any], size: int) -> list[Any]:
+            mine, *parts = pairwise(size * part // threads for part in range(threads + 1))
+            others = [pool.submit(work, *part) for part in parts]
+            return [work(*mine), *(other.result() for other in others)]
+
+        side_by_side(scan.mark, scan.changes)
+        return side_by_side(lambda low, high: make(scan.held(low, high)), scan.claims)
 
 
 # ---------------------------------------------------------------- making columns

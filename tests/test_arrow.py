@@ -67,7 +67,7 @@ def ask(random: Random, walk: Walk) -> None:
 @given(
     seed=st.integers(0, 2**48),
     few=st.sampled_from([0, 2, 256]),
-    part=st.sampled_from([1, 5, 30_000]),
+    part=st.sampled_from([1, 5, 100_000]),
     codes=st.sampled_from([1, 256]),
     rare=st.sampled_from([0, 3, 10**9]),
     written=st.sampled_from([1, 3, 100_000]),
