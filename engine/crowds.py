@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from doxa.engine.graph import NONE, Graph
-from doxa.engine.spans import FixedSpans
+from doxa.engine.spans import FixedSpans, cut
+from doxa.engine.tables import Ints
 from doxa.engine.times import Instant
 
 __all__ = ["Crowds"]
 
+_STRETCH: Final = 8_192  # rows
 _STRIDE: Final = 64  # rows that are looked at side by side in the time that one chained one takes
 
 
@@ -51,42 +52,31 @@ class Crowds:
         self, parts: tuple[FixedSpans, ...], subject: int, predicate: int, newest: int
     ) -> tuple[FixedSpans, ...]:
         graph, last = self.graph, parts[-1].last if parts else NONE
-        rows = self._between(subject, predicate, last, newest)
-        columns = [rows, *(_picked(column, rows) for column in (graph.c_from, graph.c_to))]
-        kept = list(parts)
-        while kept and len(kept[-1]) < 2 * len(columns[0]):
-            before = kept.pop().columns()
-            columns = [np.concatenate(both) for both in zip(before, columns, strict=True)]
-        return (*kept, FixedSpans(*columns))
+        rows, kept = self._between(subject, predicate, last, newest), list(parts)
+        while kept and len(kept[-1]) < 2 * len(rows):
+            rows = np.concatenate([np.array(kept.pop().rows, np.int64), np.array(rows, np.int64)])
+        return (*kept, FixedSpans(rows, graph.c_from, graph.c_to))
 
-    def _between(self, subject: int, predicate: int, last: int, newest: int) -> Any:
+    def _between(self, subject: int, predicate: int, last: int, newest: int) -> Ints | range:
         """The rows of a key in (last, newest], in order: along the chain where they are rare among
-        the others, else by looking at all in between."""
+        the others, else by looking at all in between, a stretch at a time."""
         graph = self.graph
-        most = (newest - last) // _STRIDE
-        chained: list[int] = []
-        for row in islice(graph.claims_about(subject, predicate), most):
+        chain, chained = graph.claims_about(subject, predicate), list[int]()
+        for _ in range((newest - last) // _STRIDE):
+            row = next(chain, NONE)
             if row <= last:
-                break
+                return np.array(chained[::-1], np.int64)
             chained.append(row)
-        else:
-            about = _cut(graph.c_subject, last + 1, newest + 1) == subject
-            about &= _cut(graph.c_predicate, last + 1, newest + 1) == predicate
-            rows = np.flatnonzero(about)
-            rows += last + 1
-            return rows
-        return np.array(chained[::-1], np.int64)
-
-
-def _cut(column: Any, start: int, end: int) -> Any:
-    """A copy of a part of a column, which may grow meanwhile."""
-    return np.frombuffer(column[start:end], column.typecode)
-
-
-def _picked(column: Any, rows: Any) -> Any:
-    """The instants of some rows, given in order."""
-    first, last = int(rows[0]), int(rows[-1])
-    if last - first > _STRIDE * len(rows):
-        return np.fromiter(map(column.__getitem__, rows.tolist()), np.int64, len(rows))
-    between = _cut(column, first, last + 1)
-    return between if len(between) == len(rows) else between[rows - first]
+        found: list[Ints] = []
+        whole = True
+        for start in range(last + 1, newest + 1, _STRETCH):
+            end = min(start + _STRETCH, newest + 1)
+            about = cut(graph.c_subject, start, end) == subject
+            about &= cut(graph.c_predicate, start, end) == predicate
+            if whole and about.all():
+                continue
+            if whole and start > last + 1:
+                found.append(np.arange(last + 1, start))
+            whole = False
+            found.append(np.flatnonzero(about) + start)
+        return range(last + 1, newest + 1) if whole else np.concatenate(found)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Final
 
 import numpy as np
 
-__all__ = ["FixedSpans", "Spans"]
+from doxa.engine.tables import Ints
+from doxa.engine.times import NEG
+
+__all__ = ["FixedSpans", "Spans", "cut", "picked"]
+
+_SPARSE: Final = 64  # rows side by side that are copied in the time that one is picked
+_STRETCH: Final = 8_192  # rows
 
 
 class Spans:
@@ -61,42 +68,77 @@ class Spans:
 
 
 class FixedSpans:
-    """Rows, each with one interval, that never change: found as in `Spans`, made at once."""
+    """Rows of two columns of bounds, which never change: found as in `Spans`, put in order at once.
+    Rows side by side that are in order as they are, and of about one length, are not even listed.
+    """
 
-    def __init__(self, rows: Any, lows: Any, highs: Any) -> None:
-        """``rows`` are int64, the last one the largest; ``lows`` and ``highs`` microseconds beside
-        them. O(n log n); O(n) where they are in order and of about one length."""
-        self.last = int(rows[-1])
-        lengths = highs.view(np.uint64) - lows.view(np.uint64)
-        power = int(lengths.max()).bit_length()
-        if power == int(lengths.min()).bit_length():
-            self._levels = [(power, 0, len(rows))]
-            order = None if (lows[1:] >= lows[:-1]).all() else np.argsort(lows)
-        else:
-            # a length that is rounded up on its way to a float only ever raises the power
-            powers = np.frexp(lengths.astype(np.float64))[1]
-            order = np.lexsort((lows, powers))
-            powers = powers[order]
-            bounds = [0, *(np.flatnonzero(np.diff(powers)) + 1).tolist(), len(powers)]
-            self._levels = [(int(powers[low]), low, high) for low, high in pairwise(bounds)]
-        if order is not None:
-            rows, lows, highs = rows[order], lows[order], highs[order]
-        self._rows, self._lows, self._highs = rows.data, lows.data, highs.data
+    def __init__(self, rows: Ints | range, lows: array[int], highs: array[int]) -> None:
+        """``rows`` are some, of int64, or a range of them. O(n log n); O(n) where they are in
+        order."""
+        first, last = (rows[0], rows[-1]) if isinstance(rows, range) else (rows.min(), rows.max())
+        self.last = int(last)
+        self._lows, self._highs = lows, highs
+        self.rows: Sequence[int]
+        if len(rows) == last - first + 1:  # all in between
+            side_by_side = range(int(first), self.last + 1)
+            power = _power(side_by_side, lows, highs)
+            if power is not None:
+                self.rows, self._levels = side_by_side, [(power, 0, len(side_by_side))]
+                return
+        rows = np.array(rows, np.int64)
+        starts = picked(lows, rows)
+        # a length that is rounded up on its way to a float only ever raises the power
+        lengths = (picked(highs, rows).view(np.uint64) - starts.view(np.uint64)).astype(np.float64)
+        powers = np.frexp(lengths)[1]
+        order = np.lexsort((starts, powers))
+        powers = powers[order]
+        bounds = [0, *(np.flatnonzero(np.diff(powers)) + 1).tolist(), len(powers)]
+        self._levels = [(int(powers[low]), low, high) for low, high in pairwise(bounds)]
+        self.rows = rows[order].astype(np.int32).data
 
     def __len__(self) -> int:
-        return len(self._rows)
-
-    def columns(self) -> tuple[Any, Any, Any]:
-        """Rows, lows and highs, in no order that matters."""
-        return np.asarray(self._rows), np.asarray(self._lows), np.asarray(self._highs)
+        return len(self.rows)
 
     def meeting(self, low: int, high: int) -> Iterator[int]:
         """The rows whose interval meets low to high; costs as in `Spans`."""
-        rows, lows, highs = self._rows, self._lows, self._highs
+        rows, lows, highs = self.rows, self._lows, self._highs
         for power, first, end in self._levels:
             earliest = low - (1 << power)
-            for i in range(bisect_left(lows, high, first, end) - 1, first - 1, -1):
-                if lows[i] <= earliest:
+            before = bisect_left(rows, high, first, end, key=lows.__getitem__)
+            for i in range(before - 1, first - 1, -1):
+                row = rows[i]
+                if lows[row] <= earliest:
                     break
-                if highs[i] > low:
-                    yield rows[i]
+                if highs[row] > low:
+                    yield row
+
+
+def cut(column: array[int], start: int, end: int) -> Ints:
+    """A copy of a part of a column, which may grow meanwhile."""
+    return np.frombuffer(column[start:end], column.typecode)
+
+
+def picked(column: array[int], rows: Ints) -> Ints:
+    """The instants of some rows, one or more."""
+    first, last = int(rows.min()), int(rows.max())
+    if last - first > _SPARSE * len(rows):
+        return np.fromiter(map(column.__getitem__, rows.tolist()), np.int64, len(rows))
+    found: Ints = cut(column, first, last + 1)[rows - first]
+    return found
+
+
+def _power(rows: range, lows: array[int], highs: array[int]) -> int | None:
+    """The power of two that the lengths of all rows reach, where it is one and they are in order.
+    Looks at a stretch at a time, which costs no memory."""
+    found, before = None, NEG
+    for start in range(rows.start, rows.stop, _STRETCH):
+        end = min(start + _STRETCH, rows.stop)
+        low = cut(lows, start, end)
+        if low[0] < before or (low[1:] < low[:-1]).any():
+            return None
+        lengths = cut(highs, start, end).view(np.uint64) - low.view(np.uint64)
+        power, least = (int(length).bit_length() for length in (lengths.max(), lengths.min()))
+        if power != least or found not in (None, power):
+            return None
+        found, before = power, int(low[-1])
+    return found

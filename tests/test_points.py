@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from array import array
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -220,14 +221,31 @@ def test_equal_objects_are_one_value(objects: tuple[Any, Any], several: bool) ->
 def test_fixed_spans_find_what_looking_at_all_finds(
     found: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
-    rows, lows, highs = (np.array(c, np.int64) for c in (range(len(found)), *zip(*found)))  # noqa: B905
-    spans = FixedSpans(rows, lows, highs)
-    assert (len(spans), spans.last) == (len(found), len(found) - 1)
-    for low, high in (*asked, (NEG, POS), *found):
-        meeting = [row for row, (start, end) in enumerate(found) if start < high and end > low]
-        assert sorted(spans.meeting(low, high)) == meeting
-    again = {row: (low, high) for row, low, high in zip(*map(list, spans.columns()), strict=True)}
-    assert again == dict(enumerate(found))
+    lows, highs = (array("q", bounds) for bounds in zip(*found, strict=True))
+    rows = range(len(found))
+    for chosen in (rows, np.array(rows[::-1]), np.array(rows[1::2]), range(1, len(found))):
+        if not len(chosen):
+            continue
+        spans = FixedSpans(chosen, lows, highs)
+        assert (len(spans), spans.last) == (len(chosen), max(chosen))
+        assert sorted(spans.rows) == sorted(chosen)
+        for low, high in (*asked, (NEG, POS), *found):
+            meeting = [row for row in chosen if found[row][0] < high and found[row][1] > low]
+            assert sorted(spans.meeting(low, high)) == sorted(meeting)
+
+
+@given(
+    lengths=st.lists(st.integers(4, 8), min_size=1, max_size=40), stretch=st.sampled_from((1, 3, 9))
+)
+def test_rows_in_order_are_found_where_they_are(lengths: list[int], stretch: int) -> None:
+    ends = np.cumsum([0, *lengths]).tolist()
+    lows, highs = array("q", ends[:-1]), array("q", ends[1:])
+    with patch("doxa.engine.spans._STRETCH", stretch):
+        spans = FixedSpans(range(len(lengths)), lows, highs)
+    assert isinstance(spans.rows, range) == (8 not in lengths or {*lengths} == {8})
+    for at in range(-2, ends[-1] + 2):
+        expected = [row for row, low in enumerate(lows) if low <= at < highs[row]]
+        assert list(spans.meeting(at, at + 1)) == expected
 
 
 class FewColumns:
@@ -262,7 +280,7 @@ def test_crowds_find_what_looking_at_all_finds(
 ) -> None:
     columns = FewColumns()
     crowds = Crowds(columns.graph)
-    with patch("doxa.engine.crowds._STRIDE", stride):
+    with patch("doxa.engine.crowds._STRIDE", stride), patch("doxa.engine.crowds._STRETCH", 5):
         for predicate, interval, asked in added:
             columns.add(predicate, interval)
             for v in interval if asked else ():
