@@ -46,7 +46,7 @@ CLAIM, SUPPORT, CORRECTION, WITHDRAWAL, SOURCE, ARTEFACT, POLICY = range(7)
 KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artefact", "policy")
 HYPOTHESIS, SHARED, FACT = range(3)  # the codes of the first names of all
 PLAIN: Final = 4  # a claim that its own source alone carries
-_MANY: Final = 64  # rows that are chained together
+_MANY = 64  # rows that are chained together
 _NEAR: Final = 12  # commits on either side of where one is expected
 UNBOUND, WHOLE, NAMED = range(3)  # how an artefact is bound: to no snapshot, a workspace, subjects
 
