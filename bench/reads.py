@@ -154,7 +154,8 @@ def slice_small(field: Field, effort: Effort) -> Iterator[Finding]:
 
 def assemble(field: Field, effort: Effort) -> Iterator[Finding]:
     """A block of 8,000 characters out of 200 candidates, 50 of them registered summaries, at a live
-    view; other candidates each time. By hand: the texts whose facts are all held, joined."""
+    view; other candidates each time. A receipt is made when it is asked for: the second series asks.
+    By hand: the texts whose facts are all held, joined."""
     rounds = effort.of(300, least=40)
     rng = field.workload.rng("assemble")
     ledger, sqlite = field.ledger, field.sqlite
@@ -179,7 +180,7 @@ def assemble(field: Field, effort: Effort) -> Iterator[Finding]:
             found.append({**one, "facts": item["facts"], "score": rng.random()})
         return found
 
-    asked = [candidates() for _ in range(rounds + 6)]
+    asked = [candidates() for _ in range(2 * (rounds + 6))]
 
     def ours(number: int) -> doxa.Block:
         return ledger.assemble("?", candidates=asked[number], view=view, budget=BUDGET)
@@ -189,6 +190,7 @@ def assemble(field: Field, effort: Effort) -> Iterator[Finding]:
     series = in_turn(
         {
             "doxa": timed(ours),
+            "doxa: and its receipt": timed(lambda n: ours(n + rounds + 6).receipt),
             "SQLite": timed(lambda n: sqlite.block(asked[n], at, field.size, BUDGET)),
         },
         rounds,
