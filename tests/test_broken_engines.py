@@ -76,6 +76,7 @@ def cite(id: str, *supports: str, **more: Any) -> Fields:
     return event("citation", id, None, text="words", supports=list(supports), **more)
 
 
+OTHER = claim("c3", subject="t")  # what is not alone in its commit is settled the long way
 Commit = list[Fields] | str
 HISTORIES: dict[str, Sequence[Commit]] = {
     "ends_are_inclusive": [[claim("c1")], [withdraw("d1", "c1", (1, 3))]],
@@ -110,7 +111,7 @@ HISTORIES: dict[str, Sequence[Commit]] = {
     ],
     "withdrawing_a_replacement_restores_what_it_replaced": [
         [claim("c1"), claim("c2", 2), correct("k1", "c1", "c2")],
-        [withdraw("d1", "c2")],
+        [withdraw("d1", "c2"), OTHER],
     ],
     "conclusions_outlive_their_premises": [
         [claim("c1"), claim("c2", because=["c1"])],
@@ -206,14 +207,14 @@ HISTORIES: dict[str, Sequence[Commit]] = {
     "spans_forget_the_longest": [
         [claim("c1"), claim("c2", because=["c1"])],
         [withdraw("d1", "c1", (1, 2))],
-        [withdraw("d2", "c1", (0, 4))],
+        [withdraw("d2", "c1", (0, 4)), OTHER],
         [withdraw("d3", "d1")],
     ],
     "spans_miss_what_began_long_before": [[single("p1"), claim("c1", 1)], [claim("c2", 2, (2, 4))]],
     "what_comes_after_the_first_many_is_missed": [
         [claim("c1"), claim("c2", because=["c1"])],
-        [withdraw("d1", "c1", (0, 2))],
-        [withdraw("d2", "c1", (1, 4))],
+        [withdraw("d1", "c1", (0, 2)), OTHER],
+        [withdraw("d2", "c1", (1, 4)), claim("c4", subject="u")],
     ],
     "a_rival_ends_with_its_first_stretch": [
         [single("p1"), claim("c1", 1)],
@@ -347,7 +348,7 @@ HISTORIES: dict[str, Sequence[Commit]] = {
     ],
     "what_is_painted_at_sight_forgets_what_rests_on_it": [
         [claim("c1"), claim("c2", because=["c1"])],
-        [withdraw("d1", "c1")],
+        [withdraw("d1", "c1"), OTHER],
     ],
 }
 

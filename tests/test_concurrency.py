@@ -515,7 +515,7 @@ def test_a_child_forked_in_the_midst_of_a_commit_is_refused_and_not_stuck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folding, forked = threading.Event(), threading.Event()
-    follow = Fold.follow
+    follow = Fold.follow_plain
 
     def slow(fold: Fold, *commit: Any) -> None:
         follow(fold, *commit)
@@ -525,7 +525,7 @@ def test_a_child_forked_in_the_midst_of_a_commit_is_refused_and_not_stuck(
 
     with doxa.open(tmp_path / "l.doxa") as ledger:
         ledger.claim("x", "p", "before", source="s")
-        monkeypatch.setattr(Fold, "follow", slow)
+        monkeypatch.setattr(Fold, "follow_plain", slow)
         writer = threading.Thread(target=lambda: ledger.claim("x", "p", "parent", source="s"))
         writer.start()
         folding.wait(30)
