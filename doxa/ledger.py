@@ -30,7 +30,7 @@ from doxa.engine.errors import (
 from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.stream import Stream
-from doxa.engine.view import Captured, Id
+from doxa.engine.view import Captured, Id, view_of
 from doxa.places import CACHE, LOG, folder_of, micros_of
 from doxa.querying import Querying
 from doxa.views import Belief, TruthView
@@ -220,9 +220,10 @@ class Ledger(Writing, Querying):
         else:
             k, live = self._known(fold, head, known_at)
         payload, origin = self._stream.payload, (self._stream, fold.registry)
-        return TruthView.of(
-            Captured(belief, payload, v, k, workspace, shared, perspective, live, head, origin)
+        captured = Captured(
+            belief, payload, v, k, workspace, shared, perspective, live, head, origin
         )
+        return view_of(captured, TruthView)
 
     def _known(self, fold: Fold, head: int, known_at: Instant | int) -> tuple[int, bool]:
         graph = fold.belief.graph

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from doxa.engine import events as ev
 from doxa.engine import times, words
@@ -25,7 +25,7 @@ from doxa.engine.items import (
     standings_of,
 )
 
-__all__ = ["Captured", "Payload", "TruthView"]
+__all__ = ["Captured", "Payload", "TruthView", "view_of"]
 
 Payload = Callable[[int], ev.Event]
 Id = str | ev.Ref | Mapping[str, str]
@@ -75,6 +75,15 @@ class Captured:
         self._fingerprint: str | None = None
 
 
+V = TypeVar("V", bound="TruthView")
+
+
+def view_of(captured: Captured, kind: type[V]) -> V:
+    """The view that what was captured becomes."""
+    captured.__class__ = kind
+    return captured  # type: ignore[return-value]  # it is one now
+
+
 class TruthView(Captured):
     """What may be believed at (``valid_at``, ``known_at``) in a workspace; immutable.
 
@@ -100,16 +109,10 @@ class TruthView(Captured):
     ) -> Self:
         last = revision if horizon is None else horizon
         coordinates = valid_at, revision, workspace, shared, perspective
-        return cls.of(Captured(belief, payload, *coordinates, live, last, origin))
+        return view_of(Captured(belief, payload, *coordinates, live, last, origin), cls)
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass  # it is filled in
-
-    @classmethod
-    def of(cls, captured: Captured) -> Self:
-        """The view that what was captured becomes."""
-        captured.__class__ = cls
-        return captured  # type: ignore[return-value]  # it is one now
 
     def __copy__(self) -> Self:
         return self

@@ -354,8 +354,8 @@ def a_sealed_list_begins_anew() -> Iterator[None]:
 def the_bucket_beside_is_looked_into() -> Iterator[None]:
     class Beside:
         @staticmethod
-        def over(hashes: Any, rows: Any) -> Index:
-            index = Index.over(hashes, rows)
+        def over(hashes: Any, rows: Any, *room: int) -> Index:
+            index = Index.over(hashes, rows, *room)
             heads = [*index.heads[1:], index.heads[-1]]
             return Index(index.shift, heads, index.entries)
 

@@ -19,6 +19,7 @@ import doxa
 from doxa.adapters.cli.app import app
 from doxa.adapters.cli.output import table
 from doxa.adapters.exchange import import_events
+from doxa.engine.view import Captured
 from doxa.ledger import Ledger
 from doxa.views import TruthView
 from tests.support import ROOT
@@ -83,6 +84,7 @@ VIEW = {
     "payload": "export",
 }
 INTERNAL = {"find", "in_sight", "rows", "held_values", "observed", "standing_in_sight"}
+INTERNAL |= set(Captured.__slots__)  # what a view consists of
 OTHERS = {"export", "set-aside", "demo", "plane"}  # commands whose twins are no methods
 
 
