@@ -3,9 +3,9 @@
 The file is one of the things that may be thrown away at any time. It is bound to the log: it names
 the ledger, the position that it goes up to and the link of the chain there. It is written whole
 under another name and then renamed, and what doesn't fit (another ledger, another past, another
-shape, a byte that changed) is not used: all of it is read through at the opening, beside the rest of
-the work. Columns that grow are copied into memory, long ones when they are first asked for; texts,
-lists, indexes and records are read where they lie in the file.
+shape, a byte that changed) is not used: all of it is read through at the opening, beside the rest
+of the work. Columns that grow are copied into memory, long ones when they are first asked for;
+texts, lists, indexes and records are read where they lie in the file.
 
 Layout: `_HEAD` (magic, length and CRC of the directory, CRC of the rest), the directory (JSON: what
 the file is bound to, and each section's place and type), and the sections, each at a multiple of 64

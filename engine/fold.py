@@ -23,6 +23,7 @@ from doxa.engine.tables import Ids, Names, Objects
 __all__ = ["Fold"]
 
 FEW: Final = 100  # events that are taken in while the collector of cycles goes on
+FEW = 2_000  # new events, in which most columns of a checkpoint may not be needed
 MANY = 1_000_000  # events that may be new before all is made compact
 
 
@@ -53,7 +54,7 @@ class Fold:
         self, first: int, recorded_at: int, events: Sequence[ev.Event], chain: bytes | None = None
     ) -> None:
         """Takes one commit in, whose last event has the link ``chain``."""
-        self._complete()
+        self._complete(len(events))
         self.chain = chain
         self.registry.take(apply(self.belief, first, recorded_at, events))
 
@@ -86,8 +87,11 @@ class Fold:
         if self.position - self.sealed >= max(MANY, self.sealed):
             self.seal()
 
-    def _complete(self) -> None:
-        """Makes the columns that are still in a checkpoint alone: what is new goes into them."""
+    def _complete(self, coming: int) -> None:
+        """Makes the columns that are still in a checkpoint alone, once it is for more than a few
+        new events."""
+        if self.position + coming - self.sealed < FEW:
+            return
         belief, graph = self.belief, self.belief.graph
         for part in (belief, graph, graph.ids, belief.beliefs, belief.extents, self.registry):
             complete(part)
@@ -95,7 +99,7 @@ class Fold:
     def _follow(self, rows: Sequence[Row], page: Page | None = None) -> None:
         if not rows:
             return
-        self._complete()
+        self._complete(len(rows))
         try:
             self._bulk.follow(rows, page)
             self.chain = rows[-1].chain

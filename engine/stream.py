@@ -178,7 +178,7 @@ class Stream:
         """Writes down what is worth it. The log is closed by whoever opened it."""
         with self._mutex:
             if self._state is not None:
-                self.upkeep.tend(self._state[0], pausing=True)
+                self.upkeep.tend(self._state[0], closing=True)
 
     # -- appending
 

@@ -12,9 +12,11 @@ from doxa.engine.store import LogStore
 
 __all__ = ["Upkeep"]
 
-# A checkpoint is written when so many events are new, or this part of those before: at opening,
-# when they have just been read, and at closing; while the ledger is open, rarely.
+# A checkpoint is written when so many events are new, or this part of those before: at closing, so
+# that the next opening has little to read; at opening, when they have just been read; while the
+# ledger is open, rarely.
 FEW = 1_000
+CLOSING_PART = 1_024
 PART = 256
 MANY = 100_000
 LARGE_PART = 2
@@ -40,15 +42,17 @@ class Upkeep:
         self.position = found.position
         return found
 
-    def tend(self, fold: Fold, *, pausing: bool = False) -> None:
+    def tend(self, fold: Fold, *, pausing: bool = False, closing: bool = False) -> None:
         """Makes a fold compact, and writes it down, where it is worth it; sooner when ``pausing``,
-        at the beginning or end of work. Nobody may change the fold meanwhile, or have changed it
-        beyond the log."""
+        at the beginning of work, and still sooner when ``closing``, at its end. Nobody may change
+        the fold meanwhile, or have changed it beyond the log."""
         if self.path is None:
             fold.tend()
             return
         fresh = fold.position - self.position
         few, part = (FEW, PART) if pausing else (MANY, LARGE_PART)
+        if closing:
+            few, part = FEW, CLOSING_PART
         if fresh >= max(few, self.position // part):
             self.keep(fold)
 
