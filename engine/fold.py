@@ -23,7 +23,7 @@ from doxa.engine.tables import Ids, Names, Objects
 __all__ = ["Fold"]
 
 FEW: Final = 100  # events that are taken in while the collector of cycles goes on
-FEW = 2_000  # new events, in which most columns of a checkpoint may not be needed
+WAITING: Final = 2_000  # new events, in which most columns of a checkpoint may not be needed
 MANY = 1_000_000  # events that may be new before all is made compact
 
 
@@ -90,7 +90,7 @@ class Fold:
     def _complete(self, coming: int) -> None:
         """Makes the columns that are still in a checkpoint alone, once it is for more than a few
         new events."""
-        if self.position + coming - self.sealed < FEW:
+        if self.position + coming - self.sealed < WAITING:
             return
         belief, graph = self.belief, self.belief.graph
         for part in (belief, graph, graph.ids, belief.beliefs, belief.extents, self.registry):
