@@ -154,7 +154,7 @@ def slice_small(field: Field, effort: Effort) -> Iterator[Finding]:
 
 def assemble(field: Field, effort: Effort) -> Iterator[Finding]:
     """A block of 8,000 characters out of 200 candidates, 50 of them registered summaries, at a live
-    view; other candidates each time. A receipt is made when it is asked for: the second series asks.
+    view; other candidates each time. The second series asks for the receipt, which is made then.
     By hand: the texts whose facts are all held, joined."""
     rounds = effort.of(300, least=40)
     rng = field.workload.rng("assemble")
