@@ -83,13 +83,16 @@ def _sort(kind: str) -> str:
 
 
 def _parsed(texts: Sequence[bytes | None]) -> list[Any]:
-    """The values of JSON texts; ``None`` where there is none."""
+    """The values of JSON texts; ``None`` where there is none. Raises `ValueError`."""
     found: list[Any] = []
     for start in range(0, len(texts), _PART):
         part = texts[start : start + _PART]
-        joined = b",".join([b"null" if text is None else text for text in part])
-        values = from_json(b"[%b]" % joined, cache_strings="keys")
-        if len(values) != len(part):  # one of them is no JSON text, and is told of as that
+        try:
+            joined = b",".join([b"null" if text is None else text for text in part])
+            values = from_json(b"[%b]" % joined, cache_strings="keys")
+        except (ValueError, TypeError):  # by itself each says more, and is read as text too
+            values = ()
+        if len(values) != len(part):
             values = [None if text is None else from_json(text) for text in part]
         found += values
     return found
