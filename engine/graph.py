@@ -6,7 +6,6 @@ said.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 
 from doxa.engine import events as ev
@@ -72,15 +71,6 @@ class Graph(Rows):
         self.bound = []
         for event, row in added:
             self._link(event, row)
-
-    def close_commit(self, last: int, recorded_at: int, workspaces: Iterable[int]) -> None:
-        """Notes the end of a commit."""
-        self.position, self.recorded_at = last, recorded_at
-        for ws in workspaces:
-            self.revisions.setdefault(ws, array("i")).append(last)
-        # the time first: a reader that finds the position finds its time too
-        self.commit_at.append(recorded_at)
-        self.commit_last.append(last)
 
     def _find(self, event: ev.Event, ref: str | ev.Ref) -> int:
         key = event.key(ref)

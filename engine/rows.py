@@ -10,7 +10,7 @@ An *entity* is one number for a row of any kind: ``row * 8 + kind``. Rows, posit
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -21,6 +21,7 @@ from doxa.engine import times
 from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain
 from doxa.engine.points import Points
 from doxa.engine.tables import NONE, Ids, Names, Objects
+from doxa.engine.timeline import Timeline
 
 __all__ = [
     "ARTEFACT",
@@ -47,7 +48,6 @@ KINDS: Final = ("claim", "support", "correction", "withdrawal", "source", "artef
 HYPOTHESIS, SHARED, FACT = range(3)  # the codes of the first names of all
 PLAIN: Final = 4  # a claim that its own source alone carries
 _MANY = 64  # rows that are chained together
-_NEAR: Final = 12  # commits on either side of where one is expected
 UNBOUND, WHOLE, NAMED = range(3)  # how an artefact is bound: to no snapshot, a workspace, subjects
 
 
@@ -64,18 +64,15 @@ def _instants() -> array[int]:
     return array("q")
 
 
-class Rows:
+class Rows(Timeline):
     """The rows of one log, and what is found by them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.names = Names()
         for name in ("hypothesis", "", "fact"):
             self.names.code(name)
         self.ids = Ids()
-        self.position = 0
-        self.recorded_at = times.NEG
-        self.commit_last, self.commit_at = _column(), _instants()
-        self.revisions: dict[int, array[int]] = {}  # workspace → last positions of its commits
 
         self.c_pos, self.c_ws = _column(), _column()
         self.c_subject, self.c_predicate = _column(), _column()
@@ -137,44 +134,7 @@ class Rows:
         self.p_predicate = Numbers()
         self.verifications = Lists()  # claim → policy rows
 
-    # -- commits and positions
-
-    def commit_of(self, position: int) -> int:
-        """The last position of the commit that holds ``position``."""
-        i = bisect_right(self.commit_last, position - 1)
-        return self.commit_last[i]
-
-    def ends_commit(self, position: int) -> bool:
-        """Whether a position of the log, from 1 on, is the last one of its commit. O(log commits);
-        less where they are about equally long, since it is looked for first where it lies then."""
-        lasts = self.commit_last
-        count = high = len(lasts)
-        guess = position * count // self.position
-        low = guess - _NEAR
-        if 0 <= low < count - 2 * _NEAR and lasts[low] < position <= lasts[guess + _NEAR]:
-            high = guess + _NEAR + 1
-        else:
-            low = 0
-        i = bisect_left(lasts, position, low, high)
-        return i < count and lasts[i] == position
-
-    def recorded_of(self, position: int) -> int:
-        """When the commit that holds ``position`` was recorded."""
-        return self.commit_at[bisect_right(self.commit_last, position - 1)]
-
-    def known(self, recorded_at: int) -> int:
-        """The last position recorded at or before an instant; 0 where there is none."""
-        # while a commit is added, its time is there before its position
-        i = bisect_right(self.commit_at, recorded_at, 0, len(self.commit_last))
-        return self.commit_last[i - 1] if i else 0
-
-    def revision(self, workspace: int, upto: int) -> int:
-        """The last position, up to ``upto``, of the last commit that touched a workspace."""
-        lasts = self.revisions.get(workspace)
-        if not lasts:
-            return 0
-        i = bisect_right(lasts, upto)
-        return lasts[i - 1] if i else 0
+    # -- positions
 
     def claims_upto(self, position: int) -> int:
         """How many claims were recorded up to a position."""
