@@ -61,17 +61,11 @@ class Direct:
         """Settles a further source for all of a claim that its own source alone carries, or that
         is corroborated throughout. Whether it was that."""
         graph, beliefs = self.graph, self.belief.beliefs
-        source, carried = graph.s_source[row], graph.c_carried[claim]
+        carried = graph.c_carried[claim]
         if (
-            source == NONE
-            or carried in (NONE, row)
-            or graph.s_refutes[row]
-            or not graph.c_plain[claim]
-            or graph.s_digest[row] != NONE
-            or graph.s_from[row] > graph.c_from[claim]
-            or graph.s_to[row] < graph.c_to[claim]
+            not graph.confirms(row, claim)
             or beliefs.is_drafted(claim)
-            or not self.belief.counts_everywhere(source)
+            or not self.belief.counts_everywhere(graph.s_source[row])
         ):
             return False
         leaf = beliefs.leaf(claim)

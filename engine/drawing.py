@@ -94,12 +94,8 @@ class Drawing:
         """A further source for all of a claim: whether its effect was drawn."""
         graph, carried, leaf = self.graph, self.graph.c_carried[claim], self.beliefs.leaf(claim)
         if (
-            not graph.c_plain[claim]
+            not graph.confirms(row, claim)
             or graph.s_source[row] not in self.counting
-            or graph.s_refutes[row]
-            or graph.s_digest[row] != NONE
-            or graph.s_from[row] > graph.c_from[claim]
-            or graph.s_to[row] < graph.c_to[claim]
             or graph.s_because.get(row)
         ):
             return False

@@ -119,6 +119,19 @@ class Graph(Rows):
         self.s_claim[row] = claim
         self.extra_supports.add(claim, row)
 
+    def confirms(self, row: int, claim: int) -> bool:
+        """Whether a support adds a source, without a content digest, for all of a claim that its
+        own source carries."""
+        return (
+            self.s_source[row] != NONE
+            and self.c_plain[claim] != 0
+            and self.c_carried[claim] not in (NONE, row)
+            and not self.s_refutes[row]
+            and self.s_digest[row] == NONE
+            and self.s_from[row] <= self.c_from[claim]
+            and self.s_to[row] >= self.c_to[claim]
+        )
+
     def find_again(self, unresolved: Iterable[int], payload: Callable[[int], ev.Event]) -> None:
         """What no column holds: unresolved corrections as they were recorded, given their rows,
         those of them that still wait for a claim, and which predicates are single-valued."""
