@@ -35,6 +35,7 @@ def assemble(ledger: Ledger, *candidates: object, **arguments: Any) -> Block:
     defaults: dict[str, Any] = {"budget": 10_000}
     arguments = defaults | arguments
     # whatever a test gives, of right types or wrong ones
+    # candidates are mappings as JSON has them, some wrong on purpose
     return ledger.assemble("q", view=view, candidates=list(candidates), **arguments)  # type: ignore[arg-type]
 
 

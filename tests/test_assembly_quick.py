@@ -264,7 +264,7 @@ def test_a_block_stays_as_it_is(ledger: Ledger) -> None:
         with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
             setattr(block, name, "other")
     with pytest.raises(AttributeError, match="'Block' object has no attribute 'other'"):
-        _ = block.other  # type: ignore[attr-defined]
+        _ = block.other  # type: ignore[attr-defined]  # what is not there is asked for
     assert block.printed is block.printed
     assert block.left_out is block.left_out
     assert block.receipt is block.receipt

@@ -47,6 +47,7 @@ TIMES: dict[str, tuple[Call, tuple[str, ...]]] = {
     ),
     "a naive history": (lambda on: on.history("a", "p", valid_at=NAIVE), ("valid_at",)),
     # no time by its type either
+    # of a wrong type on purpose
     "a number": (lambda on: on.view(valid_at=1714557600), ("1714557600", "int", FORMS)),  # type: ignore[arg-type]
     "a month 13": (lambda on: on.view(valid_at="2024-13-01"), ("'2024-13-01'", FORMS)),
     "a month 00": (lambda on: on.view(valid_at="2000-00-00"), ("'2000-00-00'", FORMS)),

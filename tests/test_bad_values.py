@@ -56,7 +56,7 @@ FIELDS: dict[str, Callable[[doxa.Ledger, str], object]] = {
 def test_a_label_that_is_not_one_plain_line_is_refused(label: str, told: doxa.Ledger) -> None:
     bad, words = LABELS[label]
     for field in FIELDS.values():
-        # the default binds the field of this turn
+        # the default binds the field of this turn, which the type checker takes for an argument
         refused(told, lambda on, field=field: field(on, bad), doxa.InvalidEvent, words)  # type: ignore[misc]
     if bad:  # the empty one is the shared workspace, and no perspective
         refused(told, lambda on: on.claim("x", "p", 1, workspace=bad), doxa.InvalidEvent, words)
