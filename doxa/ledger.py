@@ -468,6 +468,8 @@ class Ledger(Writing, Querying):
     acite = _twin(Writing.cite)
     asummarize = _twin(Writing.summarize)
     apolicy = _twin(Writing.policy)
+    apin = _twin(Writing.pin)
+    averify_claim = _twin(Writing.verify_claim)
     aappend = _twin(Writing.append)
     aimport_events = _twin(import_events)
     aview = _twin(view)

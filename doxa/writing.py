@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from doxa.arguments import (
     UNSET,
@@ -24,6 +24,7 @@ from doxa.arguments import (
     parsed,
     source_fields,
 )
+from doxa.declaring import Declaring
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import (
@@ -36,18 +37,14 @@ from doxa.engine.errors import (
     workspace_in_words,
 )
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
-from doxa.engine.parse import parse
-from doxa.engine.plain import ready
 from doxa.engine.stream import Request, Stream
 from doxa.engine.view import Id
 from doxa.views import TruthView
 
 __all__ = ["Writing"]
 
-_MOSTLY_PLAIN: Final = ("claim", "support")
 
-
-class Writing:
+class Writing(Declaring):
     """Everything that appends to the log."""
 
     _stream: Stream
@@ -68,13 +65,15 @@ class Writing:
         source: SourceLike | None = None,
         because: Iterable[Id] = (),
         assumed: str | None = None,
+        recall_when: Iterable[str] = (),
         workspace: str = "",
         recorded_at: Instant | None = None,
     ) -> str:
         """Records a claim, with its own support if ``source`` or ``because`` is given.
 
         ``object`` is any JSON value; the interval is ``[valid_from, valid_to)``, ``None`` an open
-        end; ``valid_until`` is an inclusive last day instead. Returns the claim's id.
+        end; ``valid_until`` is an inclusive last day instead; ``recall_when`` are phrases at which
+        it is to be recalled. Returns the claim's id.
         """
         fields: dict[str, Any] = {
             "event": "claim",
@@ -90,6 +89,7 @@ class Writing:
             "source": source_fields(source),
             "because": because,
             "assumed": assumed,
+            "recall_when": recall_when,
         }
         end_of(fields, valid_to, valid_until)
         return self._one(fields, recorded_at)
@@ -377,36 +377,6 @@ class Writing:
         # what has been withdrawn for good is cited only where there is nothing else
         standing = [row for row in named if fold.belief.extent(entity(SUPPORT, row), k)]
         return [graph.id_of(entity(SUPPORT, row)) for row in standing or named]
-
-    def policy(
-        self,
-        *,
-        single_valued: str | None = None,
-        contradicts: Iterable[str] = (),
-        verified: str | None = None,
-        reason: str | None = None,
-        id: str | None = None,
-        workspace: str = "",
-        recorded_at: Instant | None = None,
-    ) -> str:
-        """Declares a policy: a ``single_valued`` predicate, claims that contradict each other
-        (``contradicts``), or a claim that somebody ``verified``. Withdraw it by its id."""
-        fields: dict[str, Any] = {
-            "event": "policy",
-            "id": fresh("policy") if id is None else id,
-            "workspace": workspace,
-            "single_valued": single_valued,
-            "contradicts": tuple(check_list(contradicts, "contradicts")),
-            "verified": verified,
-            "reason": reason,
-        }
-        return self._one(fields, recorded_at)
-
-    def _one(self, fields: Mapping[str, Any], recorded_at: Instant | None) -> str:
-        event = ready(fields) if fields["event"] in _MOSTLY_PLAIN else parse(fields)
-        stamp = None if recorded_at is None else times.instant(recorded_at, "recorded_at")
-        self._stream.append(Request((event,), stamp))
-        return event.id
 
     def append(
         self,

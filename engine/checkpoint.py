@@ -44,7 +44,7 @@ from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 8  # of what is stored here; another one is thrown away
+SHAPE: Final = 9  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64

@@ -40,7 +40,7 @@ _HEAD: Final[dict[str, tuple[str, ...]]] = {
     ),
     "citation": ("facts", "supports", "sources", "binding", "valid_at"),
     "summary": ("facts", "supports", "sources", "citations", "binding", "valid_at"),
-    "policy": ("contradicts", "verified"),
+    "policy": ("contradicts", "verified", "pinned"),
 }
 _SOURCED: Final = ("claim", "support", "correction")
 _MISSING: Final = object()
@@ -135,6 +135,8 @@ def _put_claim(kind: str, fields: Fields, head: Fields, data: Fields) -> None:
         head["because"] = _plain(fields["because"])
     if fields["assumed"] is not None:
         data["assumed"] = fields["assumed"]
+    if fields["recall_when"]:
+        data["recall_when"] = list(fields["recall_when"])
 
 
 def _put_support(kind: str, fields: Fields, head: Fields, data: Fields) -> None:
@@ -177,6 +179,7 @@ _NO_SOURCE: Final = SourceRef.model_construct(id="")
 _LISTS: Final = frozenset(
     ("because", "facts", "supports", "citations", "sources", "contradicts", "candidates")
 )
+_LISTS_SAID: Final = ("subjects", "recall_when")
 
 
 def decode(kind: str, head: bytes, data: bytes | None) -> Event:
@@ -207,8 +210,9 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
         fields[name] = tuple(
             Ref(**item) if isinstance(item, dict) else item for item in fields[name]
         )
-    if "subjects" in content and content["subjects"] is not None:
-        content["subjects"] = tuple(content["subjects"])
+    for name in _LISTS_SAID:
+        if content.get(name) is not None:
+            content[name] = tuple(content[name])
     if data is None and kind == "claim":
         content = {"subject": "", "predicate": "", "object": None}
     elif data is None and kind in ("citation", "summary"):

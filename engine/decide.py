@@ -262,8 +262,10 @@ class _Judge:
         elif isinstance(event, ev.Policy):
             for ref in event.contradicts:
                 self._claim(event, ref, "contradicts")
-            if event.verified is not None:
-                self._claim(event, event.verified, "verified")
+            for role in ("verified", "pinned"):
+                named = getattr(event, role)
+                if named is not None:
+                    self._claim(event, named, role)
 
     def _meaning(self, event: ev.Event, ref: str | ev.Ref, role: str) -> Meaning:
         key = event.key(ref)

@@ -19,6 +19,8 @@ from doxa.engine.fields import (
     Model,
     Name,
     Names,
+    Parameters,
+    Phrases,
     Ref,
     References,
     SourceField,
@@ -47,7 +49,7 @@ __all__ = [
     "same_content",
 ]
 
-POLICIES: Final = ("single_valued", "contradicts", "verified")
+POLICIES: Final = ("single_valued", "contradicts", "verified", "pinned", "calibrated")
 
 
 class Event(Model):
@@ -100,6 +102,7 @@ class Claim(_Spanning):
     """A statement: subject, predicate, object, over an interval of valid time.
 
     With ``source`` or ``because`` it carries its own support, whose id is the claim's + "/support".
+    ``recall_when`` are phrases at which it is to be recalled; belief makes nothing of them.
     """
 
     TYPE = "claim"
@@ -114,6 +117,7 @@ class Claim(_Spanning):
     source: SourceField | None = None
     because: References = ()
     assumed: Text | None = None
+    recall_when: Phrases = ()
 
     @model_validator(mode="after")
     def _one_basis(self) -> Self:
@@ -254,13 +258,19 @@ class Summary(Artefact):
 
 
 class Policy(Event):
-    """A rule for the workspace, or for all where the workspace is the shared one."""
+    """A rule for the workspace, or for all where the workspace is the shared one.
+
+    ``pinned`` is a claim that is always to be given. ``calibrated`` are the parameters of a
+    calibration, of which only ``embedder`` is looked at here.
+    """
 
     TYPE = "policy"
 
     single_valued: Name | None = None
     contradicts: tuple[Name, ...] = ()
     verified: Name | None = None
+    pinned: Name | None = None
+    calibrated: Parameters = None
     reason: Text | None = None
 
     @model_validator(mode="after")

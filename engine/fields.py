@@ -15,11 +15,14 @@ from doxa.engine import times
 __all__ = [
     "CARRIED",
     "LABEL_LIMIT",
+    "PHRASES",
     "EventId",
     "Label",
     "Model",
     "Name",
     "Names",
+    "Parameters",
+    "Phrases",
     "Ref",
     "References",
     "SourceField",
@@ -37,6 +40,7 @@ CARRIED: Final = "/support"  # the id of a claim's own support is the claim's id
 LABEL_LIMIT: Final = 1_000  # characters
 INTEGER_LIMIT: Final = 13_000  # bits; Python reads no more than 4,300 digits from text
 DEPTH_LIMIT: Final = 100  # nested lists and objects in a value
+PHRASES: Final = 32  # that one claim is to be recalled at
 
 # C0 and C1 controls, line and paragraph separators, bidirectional marks, surrogates
 _BAD_LABEL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -124,6 +128,47 @@ Name = Annotated[str, AfterValidator(check_name)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(lambda v: tuple(v) if type(v) is list else v)]
 EventId = Annotated[str, AfterValidator(_event_id)]
 Value = Annotated[Any, BeforeValidator(check_value)]
+
+
+def _phrases(value: object) -> object:
+    """Phrases in their order, each once."""
+    if isinstance(value, str | Mapping | set | frozenset) or not isinstance(value, Iterable):
+        refuse(f"is {value!r:.80}; give a list of phrases")
+    found = []
+    for phrase in value:
+        if not isinstance(phrase, str):
+            refuse(f"holds {phrase!r:.80}; phrases are text")
+        check_text(phrase)
+        if not phrase.strip():
+            refuse("holds an empty phrase")
+        if len(phrase) > LABEL_LIMIT:
+            refuse(f"holds a phrase of {len(phrase)} characters; at most {LABEL_LIMIT}")
+        found.append(str(phrase))
+    found = list(dict.fromkeys(found))
+    if len(found) > PHRASES:
+        refuse(f"holds {len(found)} phrases; at most {PHRASES}")
+    return tuple(found)
+
+
+Phrases = Annotated[tuple[str, ...], BeforeValidator(_phrases)]
+
+
+def _parameters(value: object) -> object:
+    """An object with the name of an embedder; the rest is judged where it is used."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        refuse(f"is {value!r:.80}; give an object of parameters")
+    found = check_value(value)
+    assert isinstance(found, dict)
+    embedder = found.get("embedder")
+    if not isinstance(embedder, str):
+        refuse(f"has the embedder {embedder!r:.80}; give the name that it was fitted for")
+    check_name(embedder)
+    return found
+
+
+Parameters = Annotated[dict[str, Any] | None, BeforeValidator(_parameters)]
 
 
 class Ref(NamedTuple):

@@ -215,3 +215,10 @@ class Graph(Rows):
         elif event.verified is not None:
             claim = self._find(event, event.verified) >> 3
             self.verifications.add(claim, row)
+        elif event.pinned is not None:
+            claim = self._find(event, event.pinned) >> 3
+            self.p_pinned[row] = claim
+            self.pinnings.add(claim, row)
+            self.pins_in.add(self.p_ws[row], row)
+        elif event.calibrated is not None:
+            self.calibrations.add(self.names.code(event.calibrated["embedder"]), row)

@@ -86,6 +86,8 @@ def plainly(event: Event) -> Plain | None:
     kind, fields = type(event), event.__dict__
     if (kind is not Claim and kind is not Support) or fields["because"]:
         return None
+    if fields.get("recall_when"):
+        return None
     claim, source = fields.get("claim"), fields["source"]
     if source is None:
         return _made(event.TYPE, fields, claim, None, None)
@@ -117,7 +119,12 @@ _SPANNING: Final[dict[str, Any]] = {
     "because": (),
     "assumed": None,
 }
-_CLAIM: Final = _SPANNING | {"text": None, "kind": "fact", "perspective": ""}
+_CLAIM: Final = _SPANNING | {
+    "text": None,
+    "kind": "fact",
+    "perspective": "",
+    "recall_when": (),
+}
 _SUPPORT: Final = _SPANNING | {"stance": "supports"}
 _AROUND: Final = {"event", "recorded_at", "valid_until"}  # what is no field of a model
 _CLAIM_KEYS: Final = frozenset({*Claim.model_fields, *_AROUND})
@@ -134,6 +141,7 @@ def _claim(given: dict[str, Any]) -> Plain:
     _check_labels(id, subject, predicate, workspace, kind, fields["perspective"])
     if not (id and subject and predicate and kind) or id.endswith(CARRIED):
         raise _NotPlain
+    _check_unsaid(fields, "recall_when")
     value = fields["object"]
     if type(value) is not str or not value.isascii():
         fields["object"] = check_value(value)
@@ -168,10 +176,7 @@ _Source = tuple[str | None, dict[str, Any] | None]  # its id, and what else is g
 
 def _finish(fields: dict[str, Any], given: dict[str, Any]) -> _Source:
     """Checks what claims and supports have in common, and puts it into its final form."""
-    if fields["because"] != ():
-        if type(fields["because"]) is not list or fields["because"]:
-            raise _NotPlain
-        fields["because"] = ()
+    _check_unsaid(fields, "because")
     _check_text(fields["assumed"])
     fields["stated_at"] = _at(fields["stated_at"], None)
     start = fields["valid_from"] = _at(fields["valid_from"], times.NEG)
@@ -185,6 +190,14 @@ def _finish(fields: dict[str, Any], given: dict[str, Any]) -> _Source:
     fields["valid_to"] = end
     source = fields["source"]
     return (None, None) if source is None else _source(source)
+
+
+def _check_unsaid(fields: dict[str, Any], name: str) -> None:
+    """A list that is left out or empty."""
+    if fields[name] != ():
+        if type(fields[name]) is not list or fields[name]:
+            raise _NotPlain
+        fields[name] = ()
 
 
 def _source(source: object) -> _Source:

@@ -133,6 +133,10 @@ class Rows(Timeline):
         self.p_claims = Lists()
         self.p_predicate = Numbers()
         self.verifications = Lists()  # claim → policy rows
+        self.pinnings = Lists()  # claim → policy rows
+        self.p_pinned = Numbers()  # policy → claim
+        self.pins_in = Lists()  # workspace → policy rows
+        self.calibrations = Lists()  # name of the embedder → policy rows
 
     # -- positions
 

@@ -9,7 +9,7 @@ from doxa.engine.errors import DoxaError, InvalidEvent, UnknownTarget
 
 __all__ = ["leave_out"]
 
-_ONE = ("claim", "corrects", "by", "resolves", "target", "verified")
+_ONE = ("claim", "corrects", "by", "resolves", "target", "verified", "pinned")
 _SEVERAL = ("because", "candidates", "facts", "supports", "citations", "contradicts")
 
 

@@ -28,7 +28,7 @@ _CODES: Final = (
 _SOURCES: Final = ("s_source", "k_source")
 _LISTS: Final = (
     "extra_supports", "dependents", "corrections_of", "replaces", "s_because", "contradictions",
-    "p_claims",
+    "p_claims", "verifications", "pinnings",
 )  # fmt: skip
 _SERIES: Final = ("a_facts", "a_supports", "a_citations")
 _ROWS: Final = ("low", "high", "known", "until", "code")

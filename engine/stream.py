@@ -189,6 +189,22 @@ class Stream:
         with uncollected():
             return self._queue.submit(request)
 
+    def weigh(self, request: Request) -> None:
+        """Judges one commit as `append` would, and writes nothing. Raises the first thing that is
+        wrong with it."""
+        events = [each.event if isinstance(each, Plain) else each for each in request.events]
+        with self._mutex:
+            fold, head = self._current(), self.store.head()
+            judged = judge(fold.belief, events, self.payload)
+        problems = judged.problems
+        if not problems:
+            _encoded(judged.new, problems)
+        if problems:
+            raise problems[min(problems)]
+        at = request.recorded_at
+        if judged.new and at is not None and at <= _last(head):
+            raise _too_early(at, head)
+
     def append_many(
         self, requests: Sequence[Request], check: Callable[[list[Committed]], None] | None = None
     ) -> list[Committed]:

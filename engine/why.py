@@ -187,7 +187,8 @@ class _Explainer:
         declared = graph.single_valued.get(graph.c_predicate[row], {}) if contested else {}
         for workspace in {graph.c_ws[row], self.belief.shared}:
             known += [p for p in declared.get(workspace, ()) if graph.p_pos[p] <= self.k]
-        known += [p for p in graph.verifications.get(row) if graph.p_pos[p] <= self.k]
+        for naming in (graph.verifications, graph.pinnings):
+            known += [p for p in naming.get(row) if graph.p_pos[p] <= self.k]
         for policy in sorted(known):
             yield self.event("under", entity(POLICY, policy))
 
@@ -278,11 +279,7 @@ class _Explainer:
             what = event.target if event.target is not None else f"the source {event.source}"
             return f"takes back {what}{where}{_reason(event.reason)}{asked}"
         if isinstance(event, ev.Policy):
-            if event.single_valued is not None:
-                return f"{event.single_valued} is single-valued{_reason(event.reason)}"
-            if event.verified is not None:
-                return f"{event.verified} is verified{_reason(event.reason)}"
-            return f"{', '.join(event.contradicts)} contradict each other{_reason(event.reason)}"
+            return _declared(event) + _reason(event.reason)
         assert isinstance(event, ev.Artefact), event
         return json.dumps(event.text, ensure_ascii=False)
 
@@ -307,6 +304,18 @@ class _Explainer:
             cited = self.event("cites", entity(ARTEFACT, citation))
             self.artefact(cited, citation)
             step.behind.append(cited)
+
+
+def _declared(event: ev.Policy) -> str:
+    if event.single_valued is not None:
+        return f"{event.single_valued} is single-valued"
+    if event.verified is not None:
+        return f"{event.verified} is verified"
+    if event.pinned is not None:
+        return f"{event.pinned} is pinned"
+    if event.calibrated is not None:
+        return f"confidence in what {event.calibrated['embedder']} finds is calibrated"
+    return f"{', '.join(event.contradicts)} contradict each other"
 
 
 def _reason(reason: str | None) -> str:

@@ -178,6 +178,8 @@ class Author:
             "predicate": random.choice((*PREDICATES, PREDICATES[0])),
             "object": random.choice(OBJECTS),
         }
+        if event["id"].endswith("3"):  # without a throw, so that other histories stay the same
+            event["recall_when"] = ["then", event["id"]]
         if random.random() < 0.12:
             event["kind"] = "hypothesis"
         if random.random() < 0.25:
@@ -284,8 +286,15 @@ class Author:
         return event
 
     def _policy(self, event: Fields) -> Fields:
-        if self.random.random() < 0.65:
+        chance = self.random.random()
+        if chance < 0.65:
             event["single_valued"] = self.random.choice(PREDICATES)
+        elif chance < 0.7:
+            event["pinned"] = self._one(event["workspace"], "claim")
+        elif chance < 0.73:
+            event["verified"] = self._one(event["workspace"], "claim")
+        elif chance < 0.76:
+            event["calibrated"] = {"embedder": self.random.choice("ef"), "boundary": chance}
         else:
             claims = self.known(event["workspace"], "claim")
             if len(claims) < 2:

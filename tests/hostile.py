@@ -79,7 +79,9 @@ OPTIONAL: Final[dict[str, st.SearchStrategy[Any]]] = {
 KINDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "claim": (
         {"id": good, "subject": good, "predicate": good, "object": objects},
-        OPTIONAL | {"text": st.none() | good, "kind": st.just("fact") | good, "perspective": good},
+        OPTIONAL
+        | {"text": st.none() | good, "kind": st.just("fact") | good, "perspective": good}
+        | {"recall_when": st.lists(good, max_size=2) | st.just(())},
     ),
     "support": (
         {"id": good, "claim": good},
@@ -121,7 +123,7 @@ BASE: Final[tuple[dict[str, Any], ...]] = (
 def one_by_one() -> Iterator[dict[Any, Any]]:
     """Good events with each field left out, and with every value in place of it."""
     for base in BASE:
-        for name in (*base, "valid_until", "because", "source", *UNKNOWN):
+        for name in (*base, "valid_until", "because", "source", "recall_when", *UNKNOWN):
             yield {key: value for key, value in base.items() if key != name}
             for value in EVERY:
                 yield base | {name: value}
@@ -135,6 +137,7 @@ def one_by_one() -> Iterator[dict[Any, Any]]:
             yield claim | {"valid_from": start, "valid_until": end}
     for one in EVERY:
         yield claim | {"because": [one]}
+        yield claim | {"recall_when": [one]}
         yield claim | {"because": ("a", one, "a")}
         yield claim | {"object": [one]}
         yield claim | {"object": {"a": one}}

@@ -123,6 +123,7 @@ class Picture:
         for name in (
             "extra_supports", "dependents", "corrections_of", "replaces", "s_because",
             "k_candidates", "resolvers_of", "contradictions", "p_claims", "verifications",
+            "pinnings",
         ):  # fmt: skip
             yield name, {key: list(rows) for key, rows in getattr(graph, name).items() if rows}
         yield (
@@ -156,6 +157,10 @@ class Picture:
         yield "entities", list(graph.ids.number)
         yield "workspaces", [self.text(code) for code in graph.ids.workspace]
         yield "k_resolves", dict(graph.k_resolves.items())
+        for name in ("pins_in", "calibrations"):
+            lists = getattr(graph, name)
+            yield name, {self.text(code): list(rows) for code, rows in lists.items()}
+        yield "p_pinned", dict(graph.p_pinned.items())
         yield "p_predicate", {r: self.text(code) for r, code in graph.p_predicate.items()}
         yield (
             "single_valued",

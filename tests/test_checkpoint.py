@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import doxa
-from doxa.engine import checkpoint, upkeep
+from doxa.engine import checkpoint, policies, upkeep
 from doxa.engine import fold as fold_module
 from doxa.engine.fold import Fold
 
@@ -37,6 +37,9 @@ def fill(ledger: doxa.Ledger, count: int = 8) -> None:
     ledger.summarize("All of it.", facts=["c0", tax], citations=[quote], id="note")
     ledger.summarize("As it was.", binding="snapshot", selection=["s0"], id="snap")
     ledger.policy(single_valued="p")
+    ledger.pin("c3")
+    ledger.verify_claim("c4")
+    ledger.policy(calibrated={"embedder": "e", "boundary": 0.4})
     ledger.append(
         [{"event": "correction", "id": "k9", "unresolved": "later", "reason": "not there yet"}]
     )
@@ -53,6 +56,9 @@ def answers(ledger: doxa.Ledger) -> list[Any]:
         found.append([view.fingerprint, [c.as_dict() for c in view.claims(standing="any")]])
     view = ledger.view(valid_at=DAY)
     found.append([str(view.why(id)) for id in ("c0", "c1", "c2", "tax")])
+    found.append([str(view.why(id)) for id in ("c3", "c4")])
+    found.append(policies.pinned(view.belief, view.workspaces, view.v, view.k))
+    found.append(policies.calibration(view.belief, "e", view.workspaces, view.v, view.k))
     found.append(str(ledger.reconcile(view)))
     found.append([str(j) for j in ledger.judge(["c0", "tax", "note", "snap"], view)])
     found.append(view.to_arrow().to_pylist())

@@ -37,6 +37,8 @@ LEDGER = {
     "cite": "cite",
     "summarize": "summarize",
     "policy": "policy",
+    "pin": "policy",
+    "verify_claim": "policy",
     "append": "append",
     "import_events": "import",
     "view": "view",
@@ -353,7 +355,21 @@ def test_policies_are_declared(path: Path) -> None:
     ok("policy", path, "--single-valued", "lives_in")
     ok("policy", path, "--contradicts", "home", "--contradicts", "tax")
     ok("policy", path, "--verified", "home", "--id", "p3")
+    ok("policy", path, "--pinned", "home", "--id", "p4")
+    ok("policy", path, "--calibrated", '{"embedder":"e","boundary":0.4}', "--id", "p5")
     assert "exactly one of" in failed(2, "policy", path)
+    assert "--calibrated '{' is not JSON" in failed(2, "policy", path, "--calibrated", "{")
+    said = [json.loads(line) for line in ok("export", path).splitlines()[-2:]]
+    assert said[0]["pinned"] == "home"
+    assert said[1]["calibrated"] == {"embedder": "e", "boundary": 0.4}
+
+
+def test_phrases_at_which_a_claim_is_recalled_are_kept(path: Path) -> None:
+    said = ("--recall-when", "moving house", "--recall-when", "Umzug")
+    ok("claim", path, "ada", "moves", "soon", *said)
+    last = json.loads(ok("export", path).splitlines()[-1])
+    assert last["recall_when"] == ["moving house", "Umzug"]
+    assert "empty phrase" in failed(2, "claim", path, "a", "p", "1", "--recall-when", " ")
 
 
 def test_a_file_is_appended_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -838,6 +854,7 @@ def test_what_can_only_follow_a_claim_makes_no_ledger(tmp_path: Path, words: Any
         ("claim", "ada", "lives_in", "London", "--valid-from", "yesterday"),
         ("claim", "ada", "lives_in", "London", "--because", "nobody"),
         ("policy", "--verified", "nobody"),
+        ("policy", "--pinned", "nobody"),
         ("policy",),
     ],
 )

@@ -187,6 +187,7 @@ def test_real_histories_survive_a_round_trip(
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LABEL = st.text("ab é\u0301漢🙂'\"\\", min_size=1, max_size=5)
+PHRASE = TEXT.filter(str.strip)
 MICROS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 JSON = st.recursive(
     st.none()
@@ -263,6 +264,8 @@ def event(draw: st.DrawFn, number: int, names: dict[str, list[tuple[str, str]]])
         fields |= {"subject": draw(LABEL), "predicate": draw(LABEL), "object": draw(JSON)}
         fields |= {"text": draw(st.none() | TEXT), "perspective": draw(st.just("") | LABEL)}
         fields |= {"kind": draw(st.sampled_from(["fact", "hypothesis"])), **draw(intervals())}
+        if draw(st.booleans()):
+            fields["recall_when"] = draw(st.lists(PHRASE, max_size=3))
     elif kind == "support":
         fields |= {"claim": draw(own("claim")), **draw(intervals())}
         fields["stance"] = draw(st.sampled_from(["supports", "refutes"]))
@@ -295,9 +298,15 @@ def event(draw: st.DrawFn, number: int, names: dict[str, list[tuple[str, str]]])
             fields |= {"binding": "snapshot", "valid_at": draw(st.none() | MICROS.map(iso))}
             fields["subjects"] = draw(st.none() | st.lists(LABEL, max_size=2))
     elif kind == "policy":
-        name = draw(st.sampled_from(["single_valued", "contradicts", "verified"]))
-        value = {"single_valued": LABEL, "verified": own("claim")}.get(name)
-        fields[name] = draw(value if value is not None else st.lists(own("claim"), min_size=2))
+        values: dict[str, st.SearchStrategy[Any]] = {
+            "single_valued": LABEL,
+            "contradicts": st.lists(own("claim"), min_size=2),
+            "verified": own("claim"),
+            "pinned": own("claim"),
+            "calibrated": st.fixed_dictionaries({"embedder": LABEL}, optional={"boundary": JSON}),
+        }
+        name = draw(st.sampled_from(list(values)))
+        fields[name] = draw(values[name])
         fields["reason"] = draw(st.none() | TEXT)
     return fields
 

@@ -1,7 +1,8 @@
 """Events as earlier versions of doxa stored them: each can still be read, and means the same.
 
 `stored/version-N.jsonl` holds, for every kind of event, the bytes that version N wrote and the
-exchange line that they say. These files are never changed: a new version gets a file of its own.
+exchange line that they say. No line of these files is ever changed: what an event may say besides
+gets a line of its own, and a new version a file of its own.
 """
 
 from __future__ import annotations

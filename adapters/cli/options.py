@@ -101,6 +101,10 @@ Reason = Annotated[str | None, typer.Option(help="Why.")]
 Assumed = Annotated[
     str | None, typer.Option(help="What was assumed where the source states no valid time.")
 ]
+RecallWhen = Annotated[
+    list[str] | None,
+    typer.Option(help="A phrase at which it is to be recalled; may be repeated.", metavar="PHRASE"),
+]
 Binding = Annotated[
     str, typer.Option(help="dependencies, or snapshot: bound to a fingerprint too.")
 ]
@@ -200,19 +204,19 @@ def value(text: str | None, as_json: str | None) -> Any:
     return fields_of_value(as_json)
 
 
-def fields_of_value(text: str) -> Any:
+def fields_of_value(text: str, option: str = "--object-json") -> Any:
     """A JSON value, read as strictly as an exchange line."""
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CallerError(f"--object-json {text!r:.80} is not JSON: {error}") from None
+        raise CallerError(f"{option} {text!r:.80} is not JSON: {error}") from None
     (line,) = Lines([f'{{"value":{text}}}'])
     try:
         fields = fields_of(line)
     except DoxaError as error:
-        raise CallerError(f"--object-json {text!r:.80}: {error}") from None
+        raise CallerError(f"{option} {text!r:.80}: {error}") from None
     if set(fields) != {"value"}:
-        raise CallerError(f"--object-json {text!r:.80} is not one JSON value")
+        raise CallerError(f"{option} {text!r:.80} is not one JSON value")
     return fields["value"]
 
 

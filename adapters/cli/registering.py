@@ -131,6 +131,13 @@ def policy(
     verified: Annotated[
         str | None, typer.Option(help="A claim that somebody verified.", metavar="ID")
     ] = None,
+    pinned: Annotated[
+        str | None, typer.Option(help="A claim that is always given.", metavar="ID")
+    ] = None,
+    calibrated: Annotated[
+        str | None,
+        typer.Option(help="The parameters of a calibration, as an object.", metavar="JSON"),
+    ] = None,
     reason: opt.Reason = None,
     id: opt.Id = None,
     workspace: opt.Workspace = "",
@@ -139,14 +146,18 @@ def policy(
 ) -> None:
     """Declare a policy; prints its id.
 
-    One of: a single-valued predicate, claims that contradict each other, a claim that is verified.
+    One of: a single-valued predicate, claims that contradict each other, a claim that is verified
+    or pinned, a calibration.
     """
+    parameters = None if calibrated is None else opt.fields_of_value(calibrated, "--calibrated")
     made = opt.record(
         path,
         lambda ledger: ledger.policy(
             single_valued=single_valued,
             contradicts=contradicts or (),
             verified=verified,
+            pinned=pinned,
+            calibrated=parameters,
             reason=reason,
             id=id,
             workspace=workspace,

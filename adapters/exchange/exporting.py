@@ -97,6 +97,7 @@ def form(event: ev.Event, recorded_at: int | None = None) -> dict[str, Any]:
             "kind": event.kind,
             "perspective": event.perspective,
         }
+        _put(fields, "recall_when", list(event.recall_when) or None)
         late = _basis(event)
     elif isinstance(event, ev.Support):
         fields |= {"claim": event.claim, **_basis(event), "stance": event.stance}
@@ -116,6 +117,8 @@ def form(event: ev.Event, recorded_at: int | None = None) -> dict[str, Any]:
         _put(fields, "single_valued", event.single_valued)
         _put(fields, "contradicts", list(event.contradicts) or None)
         _put(fields, "verified", event.verified)
+        _put(fields, "pinned", event.pinned)
+        _put(fields, "calibrated", event.calibrated)
         _put(late, "reason", event.reason)
     if isinstance(event, ev.Claim | ev.Support | ev.Correction | ev.Withdrawal):
         # what an unresolved correction leaves out takes its default when it is resolved
