@@ -60,6 +60,7 @@ class Claim(Record):
     object: Any
     kind: str
     perspective: str
+    recall_when: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,9 @@ class Withdrawal(Record):
 class Policy(Record):
     single_valued: str | None
     contradicts: tuple[Key, ...]
+    verified: Key | None
+    pinned: Key | None
+    calibrated: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +258,7 @@ def _records(row: Row, commit: int) -> list[Record]:
                 object=data.get("object"),
                 kind=head.get("kind", data.get("kind", "fact")),
                 perspective=data.get("perspective", ""),
+                recall_when=tuple(data.get("recall_when", [])),
             )
             if basis["source"] is None and not basis["because"]:
                 return [claim]
@@ -291,6 +296,9 @@ def _records(row: Row, commit: int) -> list[Record]:
                     **common,
                     single_valued=data.get("single_valued"),
                     contradicts=_keys(workspace, head.get("contradicts", [])),
+                    verified=(workspace, head["verified"]) if "verified" in head else None,
+                    pinned=(workspace, head["pinned"]) if "pinned" in head else None,
+                    calibrated=data.get("calibrated"),
                 )
             ]
         case "citation" | "summary":

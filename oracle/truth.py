@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from doxa.oracle.belief import Belief, believe
-from doxa.oracle.log import Artefact, Claim, Key, Log, Support, likeness
+from doxa.oracle.log import Artefact, Claim, Key, Log, Policy, Support, likeness
 
 HELD = ("contested", "corroborated", "reported")
 
@@ -156,6 +156,31 @@ class Truth:
                 supports = tuple(sorted(s.key[1] for s in self._live(claim)))
                 entries.append(Entry(*claim.key, standing, supports))
         return tuple(sorted(entries))
+
+    # ------------------------------------------------------------ policies
+
+    def policies(self) -> list[Policy]:
+        """The policies in sight that are in force here, in the order of the log."""
+        return [
+            policy
+            for policy in self.log.policies
+            if policy.position <= self.known_at
+            and self.sees(policy.workspace)
+            and policy.key not in self.belief.withdrawn
+        ]
+
+    def pinned(self) -> list[Key]:
+        """The claims that are pinned, each where it was pinned first."""
+        pins = [policy.pinned for policy in self.policies() if policy.pinned is not None]
+        return [pin for place, pin in enumerate(pins) if pin not in pins[:place]]
+
+    def calibration(self, embedder: str) -> int | None:
+        """The position of the last calibration for an embedder."""
+        found = None
+        for policy in self.policies():
+            if policy.calibrated is not None and policy.calibrated.get("embedder") == embedder:
+                found = policy.position
+        return found
 
     # ------------------------------------------------------------ artefacts
 

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from doxa import oracle
+from doxa.engine import policies
 from doxa.engine.errors import (
     CallerError,
     Contested,
@@ -23,6 +24,7 @@ from doxa.engine.errors import (
     SeveralHeld,
     UnknownTarget,
 )
+from doxa.engine.graph import NONE
 from doxa.engine.reconcile import Outcome
 from doxa.engine.times import instant
 from doxa.ledger import Ledger
@@ -31,6 +33,7 @@ from doxa.oracle.belief import believe
 from doxa.oracle.log import Correction, Support
 from doxa.views import TruthView
 from tests.histories import (
+    EMBEDDERS,
     INSTANTS,
     PERSPECTIVES,
     PREDICATES,
@@ -140,10 +143,25 @@ class Sight:
                 (e.workspace, e.id, e.standing, *e.supports) for e in truth.entries([subject])
             ]
             yield f"entries of {subject}", view.entries([subject]), selected
+        yield from self._policies()
         ids = [*dict.fromkeys(key[1] for key in truth.log.artefacts), "nobody"]
         for id, judged in zip(ids, ledger.judge(ids, view), strict=True):
             ours = (judged.eligible, None if judged.reason is None else str(judged.reason))
             yield f"eligibility of {id!r}", ours, self._expected(id)
+
+    def _policies(self) -> Iterator[tuple[str, Any, Any]]:
+        view, truth = self.view, self.truth
+        belief, graph = view.belief, view.belief.graph
+        sight = belief, view.workspaces, view.v, view.k
+        pins = [
+            (graph.names.texts[graph.c_ws[claim]], graph.claim_id(claim))
+            for claim in policies.pinned(*sight)
+        ]
+        yield "pinned claims", pins, truth.pinned()
+        for embedder in EMBEDDERS:
+            found = policies.calibration(belief, embedder, *sight[1:])
+            ours = None if found == NONE else found
+            yield f"calibration of {embedder!r}", ours, truth.calibration(embedder)
 
     def _expected(self, id: str) -> tuple[bool, str | None]:
         expected = self.truth.eligible(id)

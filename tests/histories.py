@@ -22,6 +22,7 @@ SUBJECTS: Final = ("s", "t")
 PREDICATES: Final = ("p", "q")
 OBJECTS: Final = (1, 1.0, True, 2, "1", None, [1, {"a": 2}], [1.0, {"a": 2.0}])
 SOURCES: Final = ("A", "B", "C")
+EMBEDDERS: Final = ("e", "f")
 PREFIX: Final = {
     "claim": "c", "support": "s", "correction": "k", "withdrawal": "d", "citation": "q",
     "summary": "u", "policy": "p",
@@ -294,7 +295,10 @@ class Author:
         elif chance < 0.73:
             event["verified"] = self._one(event["workspace"], "claim")
         elif chance < 0.76:
-            event["calibrated"] = {"embedder": self.random.choice("ef"), "boundary": chance}
+            event["calibrated"] = {
+                "embedder": self.random.choice(EMBEDDERS),
+                "boundary": chance,
+            }
         else:
             claims = self.known(event["workspace"], "claim")
             if len(claims) < 2:

@@ -138,8 +138,12 @@ def test_the_stored_form_of_every_event_is_read() -> None:
         },
         {"event": "policy", "id": "p1", "single_valued": "p"},
         {"event": "policy", "id": "p2", "contradicts": ("a", "b")},
+        {"event": "policy", "id": "p3", "verified": "a"},
+        {"event": "policy", "id": "p4", "pinned": "b"},
+        {"event": "policy", "id": "p5", "calibrated": {"embedder": "e", "boundary": 0.5}},
     ]
     lines[0] |= {"source": source, "kind": "hypothesis", "perspective": "ann"}
+    lines[0]["recall_when"] = ["then", "now"]
     log = read([line | at for line in lines])
     a, b = log.claims["w", "a"], log.claims["w", "b"]
     assert (a.object, a.kind, a.perspective, a.valid_from) == (1.5, "hypothesis", "ann", -(2**63))
@@ -163,8 +167,12 @@ def test_the_stored_form_of_every_event_is_read() -> None:
     assert [(p.single_valued, p.contradicts) for p in log.policies] == [
         ("p", ()),
         (None, (a.key, b.key)),
+        *[(None, ())] * 3,
     ]
-    assert log.commits == ((11, times.instant("2024-01-02")),)
+    assert [(p.verified, p.pinned) for p in log.policies[2:4]] == [(a.key, None), (None, b.key)]
+    assert log.policies[4].calibrated == {"embedder": "e", "boundary": 0.5}
+    assert (a.recall_when, b.recall_when) == (("then", "now"), ())
+    assert log.commits == ((14, times.instant("2024-01-02")),)
 
 
 def lines_of(*parts: str) -> list[dict[str, Any]]:
