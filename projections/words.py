@@ -1,0 +1,93 @@
+"""Words as they are searched: a text taken apart, folded, and each word cut down to its stem.
+
+Words are those of Unicode's default word boundaries (UAX #29), in letters and digits, in NFKC and
+without case; an underscore parts words too. The stems are Snowball's for English, which leaves most
+other words as they are. There are no operators and no stop words.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from typing import Final
+
+import regex
+import Stemmer
+
+__all__ = ["LONGEST", "METHOD", "searched", "split", "stem", "words"]
+
+LONGEST: Final = 100  # characters of a word; what a longer one has beyond them is not looked at
+
+# The boundaries of UAX #29 in ASCII: a mark between two letters, or two digits, joins them.
+_ASCII: Final = re.compile(
+    r"[a-z0-9]+(?:(?:(?<=[a-z])['.:](?=[a-z])|(?<=[0-9])['.,;](?=[0-9]))[a-z0-9]+)*"
+)
+_WORD: Final = regex.compile(r"(?w)\b\w.*?\b", regex.DOTALL)
+# Normalising sorts the marks on a letter in quadratic time; 30 are what UAX #15 calls safe. The
+# two halfwidth ones are letters that become marks.
+_MARKS: Final = regex.compile(r"([\p{M}\uFF9E\uFF9F]{30})[\p{M}\uFF9E\uFF9F]+")
+# Scripts without spaces between words, which the boundaries take apart sign by sign.
+_NEIGHBOURS: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}")
+_LANGUAGE: Final = "english"
+
+METHOD: Final = "-".join(
+    (
+        "words.1",
+        f"regex.{regex.__version__}",
+        f"unicode.{unicodedata.unidata_version}",
+        f"snowball.{Stemmer.version()}.{_LANGUAGE}",
+    )
+)  # whatever decides how a text is taken apart
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread, as they can't be shared."""
+
+    def __init__(self) -> None:
+        self.stem = Stemmer.Stemmer(_LANGUAGE, 0).stemWord
+
+
+_stemmers: Final = _Stemmers()
+
+
+def words(text: str) -> list[str]:
+    """The stems of a text's words, in order. Never raises; O(text).
+
+    >>> words("Ada's flat: she lives_in Nürnberg, since 3.14")
+    ['ada', 'flat', 'she', 'live', 'in', 'nürnberg', 'sinc', '3.14']
+    """
+    return [stem(word) for word in split(text)]
+
+
+def split(text: str) -> list[str]:
+    """The words of a text in order, folded, not cut down yet."""
+    if text.isascii():
+        return _ASCII.findall(text.lower())
+    return _WORD.findall(_folded(text))
+
+
+def searched(text: str) -> list[str]:
+    """What `split` gives, and behind it each two neighbours in a script that is written without
+    spaces, so that they are found together before they are found apart."""
+    if text.isascii():
+        return _ASCII.findall(text.lower())
+    folded = _folded(text)
+    found: list[str] = _WORD.findall(folded)
+    found += _NEIGHBOURS.findall(folded, overlapped=True)
+    return found
+
+
+def stem(word: str) -> str:
+    """The stem of one word."""
+    found: str = _stemmers.stem(word[:LONGEST])
+    return found
+
+
+def _folded(text: str) -> str:
+    """A text without differences of case and form: NFKC, casefold, NFKC."""
+    whole = text.encode("utf-8", "replace").decode()  # a question may hold half a surrogate pair
+    short = _MARKS.sub(r"\1", whole)
+    folded = unicodedata.normalize("NFKC", short).casefold()
+    plain = unicodedata.normalize("NFKC", _MARKS.sub(r"\1", folded))
+    return plain.replace("\u2019", "'").replace("\xad", "").replace("_", " ")
