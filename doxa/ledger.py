@@ -33,12 +33,14 @@ from doxa.engine.stream import Stream
 from doxa.engine.view import Captured, Id, view_of
 from doxa.places import CACHE, LOG, folder_of, micros_of
 from doxa.querying import Querying
+from doxa.recalling import Recalling, checked_embedder
 from doxa.views import Belief, TruthView
 from doxa.writing import Writing
 
 if TYPE_CHECKING:
     from doxa.adapters.exchange import ImportReport
     from doxa.engine.assembly import Block, Candidate, Receipt, Replay
+    from doxa.engine.embedding import Embedder
     from doxa.engine.reconcile import Reconciliation
     from doxa.engine.registry import Judgement, Registry
     from doxa.verification import Report
@@ -55,6 +57,7 @@ def open(
     create: bool = True,
     clock: Callable[[], datetime] | None = None,
     progress: Callable[[int, int | None], None] | None = None,
+    embedder: Embedder | None = None,
 ) -> Ledger:
     """Opens the ledger in a folder, made where there is none; without a path, one in memory.
 
@@ -63,7 +66,7 @@ def open(
     `NotALedger`, `NewerFormat`, `StorageError`, or `DamageError` where the file can't be opened at
     all. A log that is damaged further in opens: its reads raise, and `verify` says where it is.
     """
-    return Ledger(path, create=create, clock=clock, progress=progress)
+    return Ledger(path, create=create, clock=clock, progress=progress, embedder=embedder)
 
 
 def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -78,7 +81,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying):
+class Ledger(Writing, Querying, Recalling):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -89,10 +92,12 @@ class Ledger(Writing, Querying):
         create: bool = True,
         clock: Callable[[], datetime] | None = None,
         progress: Callable[[int, int | None], None] | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         from doxa.engine.sqlite import SQLiteRecorder
         from doxa.engine.store import wall_clock
 
+        self.embedder = checked_embedder(embedder)
         self.path = None if path is None else folder_of(path, create)
         self.clock = wall_clock if clock is None else micros_of(clock)
         self.recorder = SQLiteRecorder.open(
@@ -136,6 +141,7 @@ class Ledger(Writing, Querying):
         have to read the log: `why`, and a claim's text."""
         try:
             self._stop_serving()
+            self._stop_searching()
             self._stream.close()
         finally:
             self.recorder.close()
@@ -482,3 +488,6 @@ class Ledger(Writing, Querying):
     averify = _twin(verify)
     asql = _twin(Querying.sql)
     aexport_parquet = _twin(Querying.export_parquet)
+    aindex = _twin(Recalling.index)
+    arecall = _twin(Recalling.recall)
+    arecall_batch = _twin(Recalling.recall_batch)

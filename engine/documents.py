@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from doxa.engine import events as ev
 from doxa.engine.graph import ARTEFACT, CLAIM, SUPPORT
 
-__all__ = ["Document", "documents", "spoken"]
+__all__ = ["LINEAGE", "Document", "documents", "spoken"]
+
+LINEAGE: Final = "said-1"  # raised with every change of what is embedded of an event
 
 
 class Document(NamedTuple):

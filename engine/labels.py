@@ -17,7 +17,7 @@ from doxa.engine.eligibility import Cited, Item, Judge
 from doxa.engine.graph import ARTEFACT, NONE, SOURCE, SUPPORT, entity
 from doxa.engine.times import DAY, NEG, POS, Instant, Intervals, covers, shown, span
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "weakest"]
 
 # The weakest standing of what a text rests on is the text's; the last here is the weakest.
 _CONTESTED, _REPORTED, _CORROBORATED = Standing.CONTESTED, Standing.REPORTED, Standing.CORROBORATED
@@ -42,7 +42,7 @@ class Labels:
         _, _, _, _, facts, supports, sources, citations, artefacts, _, _ = item
         if supports or sources or citations or (artefacts and not self._unbound(item)):
             standing, applicability = self._standing(item, side), self._applicability(item)
-            return f"{standing}, {applicability}, observed {_date(self._observed(item))}"
+            return f"{standing}, {applicability}, observed {_date(self.observed(item))}"
         return self._of_facts(facts, side)
 
     def _unbound(self, item: Item) -> bool:
@@ -63,7 +63,7 @@ class Labels:
             assert start <= v < end, (claim, held)
             carried, extra = graph.c_carried[claim], graph.extra_supports.get(claim)
             if graph.c_plain[claim] and not extra:
-                at = self._support_observed(carried)
+                at = self.support_observed(carried)
             else:
                 supports = [*extra] if carried == NONE else [carried, *extra]
                 at = self._observed_by(supports, claim)
@@ -87,7 +87,7 @@ class Labels:
     def of_refutation(self, support: int, side: str) -> str:
         """The label of evidence against a contested claim."""
         low, high = self._narrowed((NEG, POS), Cited((), (support,), ()))
-        observed = _date(self._support_observed(support))
+        observed = _date(self.support_observed(support))
         return f"contested{side}, {_span(low, high)}, observed {observed}"
 
     # -- standing
@@ -157,16 +157,19 @@ class Labels:
     # -- applicability
 
     def _applicability(self, item: Item) -> str:
-        graph = self.graph
-        v, k = self.view.v, self.view.k
         bound = (*item.artefacts, *item.citations)
-        if bound and any(graph.a_snapshot[row] for row in bound):
-            return f"as of {shown(v)}"  # it vouches for one state of the truth alone
-        span = (NEG, POS)
-        for row in bound:
-            span = _narrow(span, self.belief.extent(entity(ARTEFACT, row), k), v)
-        span = self._narrowed(span, item)
-        return _span(*(self._narrowed(span, item.cited) if item.citations else span))
+        if bound and any(self.graph.a_snapshot[row] for row in bound):
+            return f"as of {shown(self.view.v)}"  # it vouches for one state of the truth alone
+        return _span(*self.window(item))
+
+    def window(self, item: Item) -> tuple[Instant, Instant]:
+        """Where around the view's valid_at all that a candidate rests on stands."""
+        v, k = self.view.v, self.view.k
+        window = (NEG, POS)
+        for row in (*item.artefacts, *item.citations):
+            window = _narrow(window, self.belief.extent(entity(ARTEFACT, row), k), v)
+        window = self._narrowed(window, item)
+        return self._narrowed(window, item.cited) if item.citations else window
 
     def _narrowed(self, span: tuple[Instant, Instant], on: Item | Cited) -> tuple[Instant, Instant]:
         belief, v, k = self.belief, self.view.v, self.view.k
@@ -183,16 +186,16 @@ class Labels:
 
     # -- observation
 
-    def _observed(self, item: Item) -> Instant:
+    def observed(self, item: Item) -> Instant:
         """No part of what the text declares was last observed before this."""
         graph = self.graph
         declared = [self._claim_observed(claim) for claim in item.facts]
-        declared += [self._support_observed(support) for support in item.supports]
+        declared += [self.support_observed(support) for support in item.supports]
         if not declared:
             for source in item.sources:
                 declared += self._source_observed(source)
         if not declared:
-            declared += (self._support_observed(support) for support in item.cited.supports)
+            declared += (self.support_observed(support) for support in item.cited.supports)
         if not declared:
             declared += (graph.recorded_of(graph.a_pos[row]) for row in item.artefacts)
         return min(declared)
@@ -209,7 +212,7 @@ class Labels:
                 return self.view.observed(claim)
         for support in reversed(supports):  # of those that state nothing, the newest live one
             if not refutes[support] and self._live(support):
-                return self._support_observed(support)
+                return self.support_observed(support)
         return self.view.observed(claim)
 
     def _live(self, support: int) -> bool:
@@ -219,28 +222,29 @@ class Labels:
             return self.belief.live(support, v, k)
         return graph.s_pos[support] <= k and graph.s_from[support] <= v < graph.s_to[support]
 
-    def _support_observed(self, support: int) -> Instant:
+    def support_observed(self, support: int) -> Instant:
         stated = self.graph.s_observed[support]
         return stated if stated != NEG else self.graph.recorded_of(self.graph.s_pos[support])
 
     def _source_observed(self, source: int) -> list[Instant]:
         """When the newest evidence from a source was observed, if there is any."""
         known = (s for s in self.graph.supports_from(source) if self.graph.s_pos[s] <= self.view.k)
-        return [self._support_observed(support) for support in islice(known, 1)]
+        return [self.support_observed(support) for support in islice(known, 1)]
 
 
-def _weakest(standings: Iterable[Standing]) -> Standing:
+def weakest(standings: Iterable[Standing]) -> Standing:
+    """The weakest of some standings; of none, reported."""
     return max(standings, key=_WEAKNESS.index, default=_REPORTED)
 
 
 def _told(standings: Sequence[Standing], side: str, derived: bool) -> str:
     """The standing of what rests on claims of these, or is ``derived`` from a contested one."""
-    weakest = standings[0] if len(standings) == 1 else _weakest(standings)
-    if weakest is _CONTESTED:
-        return f"{weakest}{side}"
+    told = standings[0] if len(standings) == 1 else weakest(standings)
+    if told is _CONTESTED:
+        return f"{told}{side}"
     if _CONTESTED in standings:
-        return f"{weakest}, contested{side}"
-    return f"{weakest} (rests on contested)" if derived else f"{weakest}"
+        return f"{told}, contested{side}"
+    return f"{told} (rests on contested)" if derived else f"{told}"
 
 
 def _around(these: Intervals, v: Instant) -> tuple[Instant, Instant]:

@@ -1,10 +1,10 @@
-"""The words of an answer: how a recall came out, why something is missing, how far a hit is trusted.
-"""
+"""The words of an answer: how a recall came out, what is missing, how far a hit is trusted."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
+from doxa.engine.errors import DoxaError
 from doxa.engine.graph import ARTEFACT, CLAIM, SUPPORT
 
 __all__ = ["Gap", "Mode", "Outcome", "Tier", "Trust", "Unavailable", "Verdict", "tier_of"]
@@ -63,8 +63,7 @@ class Verdict(StrEnum):
 
 
 class Mode(StrEnum):
-    """Which arms look for documents: that of words, that of vectors, or both with their ranks fused.
-    """
+    """Which arms look for documents: that of words, that of vectors, or both with ranks fused."""
 
     LEXICAL = "lexical"
     DENSE = "dense"
@@ -95,8 +94,10 @@ def tier_of(document: int) -> Tier:
     return _TIERS[document & 7]
 
 
-class Unavailable(Exception):
-    """Something that a recall needs can't be had; it becomes a reason in the answer."""
+class Unavailable(DoxaError):
+    """Something that a recall needs can't be had; in an answer it becomes a reason."""
+
+    code = "unavailable"
 
     def __init__(self, reason: Gap, detail: str) -> None:
         super().__init__(detail)

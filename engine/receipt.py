@@ -133,6 +133,14 @@ def view_json(view: TruthView) -> dict[str, Any]:
     }
 
 
+def coordinates(view: TruthView) -> dict[str, Any]:
+    """The coordinates of a view, without how far the log went when it was captured: equal for
+    equal questions, whenever they are asked."""
+    return {
+        name: value for name, value in view_json(view).items() if not name.startswith("horizon")
+    }
+
+
 def _recorded(view: TruthView) -> dict[str, str | None]:
     graph = view.graph
     return {

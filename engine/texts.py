@@ -34,7 +34,11 @@ class Texts:
     def expect(self, artefacts: Iterable[int]) -> None:
         """Says which artefacts will be asked for next: they are read together, with the first of
         them that is."""
-        self._expected = [self.graph.a_pos[row] for row in artefacts]
+        self.expect_at([self.graph.a_pos[row] for row in artefacts])
+
+    def expect_at(self, positions: Sequence[int]) -> None:
+        """The same of the events at some positions."""
+        self._expected = [*positions]
 
     def event(self, position: int) -> ev.Event | None:
         """The event at a position, ``None`` where its content was erased."""
@@ -49,8 +53,8 @@ class Texts:
     def _row(self, position: int) -> Row:
         row = self._stored.pop(position, None)
         if row is None:
-            together = {position, *self._expected}
-            self._stored = self._rows([*together.difference(self._read, self._texts)])
+            expected = set(self._expected).difference(self._read, self._texts, self._stored)
+            self._stored |= self._rows([*expected | {position}])
             self._expected = []
             row = self._stored.pop(position)
         return row

@@ -1,0 +1,211 @@
+"""One way of asking a ledger: a view, the means that are at hand there, and the questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from doxa.arguments import refuse_unknown
+from doxa.armed import Clipped, Embedded, Failing
+from doxa.engine.asking import Asked, Means
+from doxa.engine.bounded import bounded
+from doxa.engine.cursors import cursor as cursor_of
+from doxa.engine.cursors import offset
+from doxa.engine.envelope import Missing, Recalled
+from doxa.engine.errors import CallerError
+from doxa.engine.outcomes import Gap, Mode, Trust, Unavailable
+from doxa.engine.recall import recall
+from doxa.engine.receipt import coordinates
+from doxa.engine.stream import Stream
+from doxa.engine.view import TruthView
+from doxa.projections.dense import DenseArm
+from doxa.questions import DEFAULTS, asked_of, mode_of, named, request_json
+from doxa.trusting import Gated, Size, gate, trust_of
+
+if TYPE_CHECKING:
+    from doxa.engine.arms import Arm
+    from doxa.engine.embedding import Embedder
+    from doxa.engine.registry import Registry
+    from doxa.searching import Search
+
+__all__ = ["Asking"]
+
+
+class Asking:
+    """Answers questions at one view."""
+
+    def __init__(
+        self,
+        search: Search,
+        stream: Stream,
+        registry: Registry,
+        embedder: Embedder | None,
+        view: TruthView,
+        mode: object,
+        trust: object,
+        rerank: Any,
+        judge: Any,
+        timeout: Any,
+        calibration: Any,
+        fresh: object,
+    ) -> None:
+        self.search, self.stream, self.registry = search, stream, registry
+        self.embedder, self.view = embedder, view
+        self.mode, self.trust = mode_of(mode, embedder), trust_of(trust, embedder)
+        for name, call in (("rerank", rerank), ("judge", judge)):
+            if call is not None and not callable(call):
+                raise CallerError(f"{name} is {call!r:.60}; give a function of a query and texts")
+        if not _positive(timeout):
+            raise CallerError(f"timeout is {timeout!r:.60}; give seconds, more than 0")
+        if calibration is not None and not isinstance(calibration, str):
+            raise CallerError(f"calibration is {calibration!r:.60}; give the id of one")
+        if fresh is not True and fresh is not False:
+            raise CallerError(f"fresh is {fresh!r:.60}; give True or False")
+        self.rerank, self.judge, self.timeout = rerank, judge, timeout
+        self.calibration, self.fresh = calibration, fresh
+        self.missing: list[Missing] = []
+        self.arms = self._arms()
+        self.gated = self._gated()
+
+    # -- the means
+
+    @property
+    def _wants_vectors(self) -> bool:
+        return self.mode is not Mode.LEXICAL or self.trust is not Trust.STANDING
+
+    def _arms(self) -> dict[str, Arm]:
+        """The arms that can be had; why another can't is put to ``missing``."""
+        search = self.search
+        if self.fresh:
+            try:
+                search.follow()
+            except Unavailable as error:
+                self.missing.append(Missing(error.reason, error.detail))
+        upto = search.words.position
+        if upto < self.view.k:
+            detail = f"the indexes go up to revision {upto}, the view to {self.view.k}"
+            self.missing.append(Missing(Gap.REVISION_UNPUBLISHED, detail))
+        arms: dict[str, Arm] = {"lexical": search.words, "triggers": search.words.triggers}
+        dense = self._dense() if self._wants_vectors else None
+        if dense is not None:
+            arms["dense"] = dense
+        if upto < self.view.k:
+            return {name: Clipped(arm, upto) for name, arm in arms.items()}
+        return arms
+
+    def _dense(self) -> DenseArm | None:
+        search, embedder = self.search, self.embedder
+        if embedder is None:
+            if self.mode is not Mode.LEXICAL:
+                detail = "no embedder is configured; give one to open, or ask in mode lexical"
+                self.missing.append(Missing(Gap.VECTORS_UNAVAILABLE, detail))
+            return None
+        if self.fresh:
+            try:
+                search.embed(embedder)
+            except Unavailable as error:
+                self.missing.append(Missing(error.reason, error.detail))
+        return DenseArm(search.vectors, search.words.pool, embedder)
+
+    def _gated(self) -> Gated:
+        documents, dimension = 0, None
+        if self.embedder is not None and self._wants_vectors:
+            own = self.search.own(self.embedder)
+            dimension = self.embedder.dimension or (own.dimension if own else None)
+            documents = 0 if own is None else min(own.count, self._upto)
+        size = Size(dimension, documents)
+        return gate(self.view, self.trust, self.embedder, self.calibration, size)
+
+    @property
+    def _upto(self) -> int:
+        """How many documents of any workspace were recorded by the view."""
+        return self.search.words.pool.upto(self.view.k)
+
+    def means(self, arms: Mapping[str, Arm]) -> Means:
+        """What a question is answered with."""
+        return Means(
+            arms=arms,
+            gate=self.gated.gate,
+            documents=self.search.words.pool.sight(self.view).size,
+            index=" + ".join(arms[name].generation for name in sorted(arms) if name != "triggers"),
+            missing=tuple(self.missing),
+            refusals=self.gated.refusals,
+            rerank=None if self.rerank is None else self._reranked,
+            entails=None if self.judge is None else self._judged,
+        )
+
+    def _reranked(self, query: str, texts: list[str]) -> Sequence[float | None]:
+        def call() -> list[float | None]:
+            return [_score(score) for score in self.rerank(query, texts)]
+
+        return bounded(call, float(self.timeout), "the reranker")
+
+    def _judged(self, query: str, texts: list[str]) -> Sequence[bool]:
+        def call() -> list[bool]:
+            return [decision is True for decision in self.judge(query, texts)]
+
+        return bounded(call, float(self.timeout), "the judge")
+
+    # -- answering
+
+    def answer(self, query: str, options: Mapping[str, Any], cursor: object = None) -> Recalled:
+        """The answer to one question, behind a cursor where one is given."""
+        return self._answer(self._asked(query, options), self.arms, cursor)
+
+    def answers(self, queries: Sequence[str], options: Mapping[str, Any]) -> list[Recalled]:
+        """The answers to several questions, which are embedded together."""
+        asked = [self._asked(query, options) for query in queries]
+        dense = self.arms.get("dense")
+        if not isinstance(dense, DenseArm) or not asked or self.gated.refusals:
+            return [self._answer(each, self.arms) for each in asked]
+        try:
+            vectors = dense.embedder.queries([each.query for each in asked])
+        except Unavailable as error:
+            failing = {**self.arms, "dense": Failing(dense, error)}
+            return [self._answer(each, failing) for each in asked]
+        return [
+            self._answer(each, {**self.arms, "dense": Embedded(dense, vector)})
+            for each, vector in zip(asked, vectors, strict=True)
+        ]
+
+    def _asked(self, query: str, options: Mapping[str, Any]) -> Asked:
+        unknown = {name: value for name, value in options.items() if name not in DEFAULTS}
+        if unknown:
+            accepted = f"view, mode, trust, {', '.join(DEFAULTS)} and others"
+            refuse_unknown(unknown, "recall", accepted)
+        return asked_of(query, self.view, self.mode, options)
+
+    def _answer(self, asked: Asked, arms: Mapping[str, Arm], cursor: object = None) -> Recalled:
+        request = request_json(
+            asked,
+            str(self.trust),
+            embedder=None if self.embedder is None else self.embedder.name,
+            calibration=self.gated.gate.calibration,
+            rerank=named(self.rerank),
+            judge=named(self.judge),
+        )
+        at, ledger = coordinates(self.view), self.stream.store.ledger_id
+        if cursor is not None:
+            asked = replace(asked, offset=offset(cursor, ledger, self.view, at, request))
+        answer = recall(self.registry, self.view, self.stream.rows, asked, self.means(arms))
+        if answer.more is None:
+            return answer
+        return answer.but(cursor=cursor_of(ledger, at, request, answer.more))
+
+
+def _positive(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value) and value > 0  # type: ignore[arg-type, operator]
+
+
+def _score(value: object) -> float | None:
+    """A score as a reranker gave it; ``None`` for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None

@@ -1,0 +1,191 @@
+"""What may be asked of a recall, checked: every argument that can't be used is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from doxa.arguments import check_text
+from doxa.engine import times
+from doxa.engine.asking import Asked
+from doxa.engine.candidates import surrogate
+from doxa.engine.choosing import Filters
+from doxa.engine.errors import CallerError
+from doxa.engine.items import standings_of
+from doxa.engine.outcomes import Mode, Tier
+from doxa.engine.rendering import counter_name
+from doxa.engine.validity import FreshnessFrom, freshness_from_of, profile_of
+from doxa.engine.view import TruthView
+
+__all__ = ["MOST", "POOL", "QUERY_LIMIT", "asked_of", "mode_of", "request_json"]
+
+QUERY_LIMIT: Final = 100_000  # characters
+MOST: Final = 10_000  # of top_k and pool
+POOL: Final = 100  # documents that each way of searching gives
+
+T = TypeVar("T", Mode, Tier)
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "top_k": 10,
+    "workspace": None,
+    "subject": None,
+    "predicate": None,
+    "perspective": None,
+    "kind": None,
+    "standing": None,
+    "tier": None,
+    "profile": None,
+    "validity_annotate": False,
+    "freshness_from": FreshnessFrom.OBSERVED,
+    "now": None,
+    "max_age": None,
+    "predecessors": False,
+    "budget": None,
+    "count": None,
+    "pool": None,
+    "scan_limit": None,
+}
+
+
+def asked_of(query: str, view: TruthView, mode: Mode, options: Mapping[str, Any]) -> Asked:
+    """A question with its options, those left out at their defaults. Raises `CallerError`."""
+    _check_query(query)
+    given = {**DEFAULTS, **options}
+    top_k = _number("top_k", given["top_k"], 1)
+    pool = max(POOL, top_k) if given["pool"] is None else _number("pool", given["pool"], 1)
+    now = view.v if given["now"] is None else times.instant(given["now"], "now")
+    profile_of(given["profile"])
+    budget, limit, count = given["budget"], given["scan_limit"], given["count"]
+    if count is not None and not callable(count):
+        raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
+    return Asked(
+        query=query,
+        mode=mode,
+        top_k=top_k,
+        pool=pool,
+        now=now,
+        filters=_filters(view, given),
+        scan_limit=None if limit is None else _number("scan_limit", limit, 1, most=None),
+        predecessors=_flag("predecessors", given["predecessors"]),
+        max_age=_seconds("max_age", given["max_age"]),
+        annotate=_flag("validity_annotate", given["validity_annotate"]),
+        profile=given["profile"],
+        freshness_from=freshness_from_of(given["freshness_from"]),
+        budget=None if budget is None else _number("budget", budget, 0, most=None),
+        count=count,
+    )
+
+
+def _check_query(query: object) -> None:
+    check_text(query, "query")
+    assert isinstance(query, str)
+    if not query.strip():
+        raise CallerError("query is empty; ask something, or list what is held with view.claims()")
+    if len(query) > QUERY_LIMIT:
+        raise CallerError(
+            f"query has {len(query):,} characters; a question has at most {QUERY_LIMIT:,}: ask for "
+            "the part that matters"
+        )
+    if (at := surrogate(query)) is not None:
+        raise CallerError(f"query holds half of a surrogate pair at {at}: it is not Unicode text")
+
+
+def _number(name: str, value: object, least: int, most: int | None = MOST) -> int:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):  # type: ignore[operator]
+        upto = "" if most is None else f" to {most:,}"
+        raise CallerError(
+            f"{name} is {value!r:.60}; give a whole number from {least}{upto or ' on'}"
+        )
+    assert isinstance(value, int)
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    if value is not True and value is not False:
+        raise CallerError(f"{name} is {value!r:.60}; give True or False")
+    return value
+
+
+def _seconds(name: str, value: object) -> float | None:
+    if value is None:
+        return None
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        seconds = math.nan
+    if seconds >= 0 and math.isfinite(seconds):
+        return float(seconds)
+    raise CallerError(f"{name} is {value!r:.60}; give a timedelta, or seconds, 0 or more")
+
+
+def mode_of(value: object, embedder: object) -> Mode:
+    """The mode that is meant; left out, fused where there is an embedder."""
+    if value is None:
+        return Mode.LEXICAL if embedder is None else Mode.FUSED
+    return _one_of(Mode, value, "mode")
+
+
+def _one_of(kind: type[T], value: object, name: str) -> T:
+    for one in kind:
+        if one == value:
+            return one
+    raise CallerError(f"{name} is {value!r:.60}; give one of {', '.join(kind)}")
+
+
+def _filters(view: TruthView, given: Mapping[str, Any]) -> Filters:
+    names = ("workspace", "subject", "predicate", "perspective", "kind")
+    for name in names:
+        if given[name] is not None:
+            check_text(given[name], name)
+    sight = {view.workspace, ""} if view.shared else {view.workspace}
+    if given["workspace"] is not None and given["workspace"] not in sight:
+        raise CallerError(
+            f"workspace is {given['workspace']!r:.80}, which the view does not see; it sees "
+            f"{' and '.join(sorted(map(repr, sight)))}: capture a view of the other"
+        )
+    tier = given["tier"]
+    tiers = frozenset(Tier) if tier is None else frozenset(_tiers(tier))
+    return Filters(
+        **{name: given[name] for name in names},
+        standings=standings_of(given["standing"]),
+        tiers=tiers,
+    )
+
+
+def _tiers(value: object) -> Iterable[Tier]:
+    listed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if not listed:
+        raise CallerError(f"tier is {value!r}; give one of {', '.join(Tier)}, or leave it out")
+    return [_one_of(Tier, each, "tier") for each in listed]
+
+
+def request_json(asked: Asked, trust: str, **more: Any) -> dict[str, Any]:
+    """What makes a request another one, where an answer is to be gone on with."""
+    filters = asked.filters
+    return {
+        "query": asked.query,
+        "mode": str(asked.mode),
+        "trust": trust,
+        "pool": asked.pool,
+        "scan_limit": asked.scan_limit,
+        "now": asked.now,
+        "filters": {
+            "workspace": filters.workspace,
+            "subject": filters.subject,
+            "predicate": filters.predicate,
+            "perspective": filters.perspective,
+            "kind": filters.kind,
+            "standings": sorted(map(str, filters.standings)),
+            "tiers": sorted(map(str, filters.tiers)),
+        },
+        "profile": asked.profile,
+        "freshness_from": str(asked.freshness_from),
+        **more,
+    }
+
+
+def named(call: Callable[..., Any] | None) -> str | None:
+    """The name of somebody's function."""
+    return None if call is None else counter_name(call)

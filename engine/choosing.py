@@ -1,0 +1,253 @@
+"""Which documents of a ranking may be served at a view: judged before any is cut off.
+
+A document is passed over where its claims stand otherwise than was asked for. Those that no filter
+lets through are not seen at all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from doxa.engine.arms import Ints, Ranking
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.eligibility import NOTHING, Item, Judge, once
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.lookups import standings
+from doxa.engine.outcomes import Tier, tier_of
+
+__all__ = ["Chooser", "Filters", "Found", "Listed"]
+
+FIRST: Final = 64  # documents of a ranking that are looked at first; then four times as many
+PASSED: Final = 10  # of those passed over that are told of
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents are asked for; what is ``None`` asks nothing.
+
+    A summary passes where one of the claims that it declares does; ``standings`` are of claims: a
+    summary is eligible or it is not.
+    """
+
+    workspace: str | None = None
+    subject: str | None = None
+    predicate: str | None = None
+    perspective: str | None = None
+    kind: str | None = None
+    standings: frozenset[Standing] = HELD
+    tiers: frozenset[Tier] = frozenset(Tier)
+
+
+class Listed(NamedTuple):
+    """A document with the score that an arm gave it."""
+
+    document: int
+    score: float
+
+
+class Found(NamedTuple):
+    """What of a ranking may be served, best first, ties by id; the best that were ``passed`` over;
+    how many were looked at, and whether those were all."""
+
+    eligible: list[Listed]
+    passed: list[Listed]
+    scanned: int
+    exhausted: bool
+    total: int
+
+
+class Chooser:
+    """Judges documents at one view, under filters."""
+
+    def __init__(self, judge: Judge, filters: Filters) -> None:
+        self.judge, self.filters = judge, filters
+        self.view, self.graph, self.belief = judge.view, judge.graph, judge.belief
+        self._wanted = self._codes()
+
+    def _codes(self) -> list[tuple[Sequence[int], int]]:
+        """The columns of claims that are asked about, each with the code that is wanted."""
+        graph, filters, find = self.graph, self.filters, self.graph.names.find
+        asked = [
+            (graph.c_ws, filters.workspace),
+            (graph.c_subject, filters.subject),
+            (graph.c_predicate, filters.predicate),
+            (graph.c_perspective, filters.perspective),
+            (graph.c_kind, filters.kind),
+            (graph.c_perspective, self.view.perspective),
+        ]
+        return [(column, find(text)) for column, text in asked if text is not None]
+
+    # -- a ranking
+
+    def refilled(self, ranking: Ranking, wanted: int, limit: int | None = None) -> Found:
+        """The best documents that may be served, ``wanted`` of them where there are as many.
+
+        ``limit`` bounds how many are looked at. O(those looked at).
+        """
+        eligible: list[Listed] = []
+        passed: list[Listed] = []
+        seen, size, total = 0, max(FIRST, 2 * wanted), ranking.total
+        while seen < total:
+            documents, scores = ranking.best(size if limit is None else min(size, limit))
+            fresh, of_them = documents[seen:], scores[seen:]
+            fits, barred = self.judged(fresh)
+            eligible += map(Listed, fresh[fits].tolist(), of_them[fits].tolist())
+            passed += map(Listed, fresh[barred].tolist(), of_them[barred].tolist())
+            seen, size = len(documents), 4 * size
+            if len(eligible) >= wanted or (limit is not None and seen >= limit):
+                break
+        return Found(
+            heapq.nsmallest(wanted, eligible, key=self.place),
+            heapq.nsmallest(PASSED, passed, key=self.place),
+            seen,
+            seen >= total,
+            total,
+        )
+
+    def place(self, listed: Listed) -> tuple[float, str, int]:
+        """The place of a document in a ranking: the higher score first, then the id."""
+        return -listed.score, self.graph.id_of(listed.document), listed.document
+
+    def judged(self, documents: Ints) -> tuple[Ints, Ints]:
+        """The places of what may be served, and of what only passes the filters."""
+        kinds, rows = documents & 7, documents >> 3
+        fits, barred = np.zeros(len(documents), bool), np.zeros(len(documents), bool)
+        for kind, tier in ((CLAIM, Tier.CLAIM), (SUPPORT, Tier.QUOTE), (ARTEFACT, Tier.SUMMARY)):
+            if tier not in self.filters.tiers:
+                continue
+            places = np.flatnonzero(kinds == kind)
+            if len(places):
+                passing = self._OF[kind](self, rows[places])
+                for place, standing in zip(places.tolist(), passing, strict=True):
+                    if standing is not None:
+                        (fits if standing else barred)[place] = True
+        return np.flatnonzero(fits), np.flatnonzero(barred)
+
+    def fits(self, document: int) -> bool:
+        """Whether one document may be served."""
+        return len(self.judged(np.array([document], np.int64))[0]) == 1
+
+    def _claims(self, rows: Ints) -> list[bool | None]:
+        """Of each claim: whether it may be served; ``None`` where no filter lets it through."""
+        listed = rows.tolist()
+        passing = self._passing(listed)
+        stand = standings(
+            self.belief,
+            {row for row, passes in zip(listed, passing, strict=True) if passes},
+            self.view.v,
+            self.view.k,
+        )
+        self.judge.standings.update(stand)
+        wanted = self.filters.standings
+        return [
+            stand[row] in wanted if passes else None
+            for row, passes in zip(listed, passing, strict=True)
+        ]
+
+    def _passing(self, claims: Sequence[int]) -> list[bool]:
+        passing = [True] * len(claims)
+        for column, code in self._wanted:
+            passing = [
+                passes and column[row] == code for row, passes in zip(claims, passing, strict=True)
+            ]
+        return passing
+
+    def _quotes(self, rows: Ints) -> list[bool | None]:
+        """A quote may be served while its support is live, where its claim may be."""
+        claim_of, view = self.graph.s_claim, self.view
+        supports = rows.tolist()
+        claims = self._claims(np.array([claim_of[row] for row in supports], np.int64))
+        live = self.belief.live
+        return [
+            fits and live(row, view.v, view.k) for row, fits in zip(supports, claims, strict=True)
+        ]
+
+    def _summaries(self, rows: Ints) -> list[bool | None]:
+        return [self._summary(row) for row in rows.tolist()]
+
+    def _summary(self, row: int) -> bool | None:
+        graph, view, filters = self.graph, self.view, self.filters
+        place = graph.names.texts[graph.a_ws[row]]
+        if filters.workspace not in (None, place):
+            return None
+        if self._wanted and filters != Filters(workspace=filters.workspace, tiers=filters.tiers):
+            declared = self._declared(row)
+            if not any(self._passing(declared)):
+                return None
+        if not self.judge.registry.judge(row, view.v, view.k).eligible:
+            return False
+        return self.judge.artefact(row, None) is None
+
+    def _declared(self, summary: int) -> list[int]:
+        graph = self.graph
+        return [
+            *graph.a_facts[summary],
+            *(graph.s_claim[support] for support in graph.a_supports[summary]),
+        ]
+
+    _OF: Final[dict[int, Callable[[Chooser, Ints], list[bool | None]]]] = {
+        CLAIM: _claims,
+        SUPPORT: _quotes,
+        ARTEFACT: _summaries,
+    }
+
+    # -- one document
+
+    def item(self, document: int, score: float = 0.0) -> Item:
+        """A document that may be served, as a candidate of an assembly; its text is not read."""
+        graph, judge = self.graph, self.judge
+        kind, row, id = document & 7, document >> 3, graph.id_of(document)
+        workspace = graph.names.texts[graph.workspace_of(document)]
+        if kind == CLAIM:
+            return Item(id, workspace, score, "", (row,), contested=judge.contested_of((row,)))
+        if kind == SUPPORT:
+            made = Item(id, workspace, score, "", (), (row,))
+            return made._replace(contested=judge.contested(made))
+        cited = once([*graph.a_citations[row]])
+        made = Item(
+            id,
+            workspace,
+            score,
+            "",
+            once([*graph.a_facts[row]]),
+            once([*graph.a_supports[row]]),
+            once([*graph.a_sources[row]]),
+            cited,
+            (row,),
+            judge.declared_by(cited) if cited else NOTHING,
+        )
+        return made._replace(contested=judge.contested(made))
+
+    def claims_of(self, document: int) -> tuple[int, ...]:
+        """The claims that a document is worth as much as: its own, or all that it declares."""
+        graph, kind, row = self.graph, document & 7, document >> 3
+        if kind == CLAIM:
+            return (row,)
+        if kind == SUPPORT:
+            return (graph.s_claim[row],)
+        found = self._declared(row)
+        for citation in graph.a_citations[row]:
+            found += self._declared(citation)
+        return once(found)
+
+    def ambiguous(self, claims: Iterable[int]) -> list[int]:
+        """The unresolved corrections that may mean one of the claims here."""
+        candidates, view = self.graph.k_candidates, self.view
+        return [
+            row
+            for claim in claims
+            if candidates.get(claim)
+            for row in self.belief.ambiguous(claim, view.v, view.k)
+        ]
+
+    def in_sight(self, claim: int) -> bool:
+        """Whether the view sees a claim and the filters let it through, whatever it is worth."""
+        return claim != NONE and self.view.in_sight(claim) and self._passing([claim])[0]
+
+    def tier(self, document: int) -> Tier:
+        return tier_of(document)

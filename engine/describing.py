@@ -1,0 +1,248 @@
+"""What is said of each document that is served: what it rests on, sources, times, relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from doxa.engine import events as ev
+from doxa.engine import times
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.choosing import Chooser
+from doxa.engine.documents import documents
+from doxa.engine.eligibility import Item, once
+from doxa.engine.envelope import Attribution, Reference
+from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, KINDS, NONE, POLICY, SUPPORT, entity
+from doxa.engine.items import moment_or_none, own_copy
+from doxa.engine.labels import Labels
+from doxa.engine.outcomes import Gap, Unavailable
+from doxa.engine.texts import Texts, side_text
+from doxa.engine.times import NEG, POS, Instant, shown, span
+
+__all__ = ["Describer"]
+
+
+class Describer:
+    """Describes documents at one view."""
+
+    LISTED: Final = 16  # pieces of live evidence that a hit lists
+
+    def __init__(self, chooser: Chooser, texts: Texts) -> None:
+        self.chooser, self.texts = chooser, texts
+        self.view, self.graph, self.belief = chooser.view, chooser.graph, chooser.belief
+        self.labels = Labels(chooser.judge)
+
+    def said(self, document: int) -> str:
+        """The words of a document. Raises `Unavailable` where they can't be had."""
+        graph, kind, row = self.graph, document & 7, document >> 3
+        position = graph.position_of(document)
+        event = self.texts.event(position)
+        if event is None:
+            raise Unavailable(
+                Gap.SOURCE_UNAVAILABLE, f"the text of {graph.id_of(document)!r} was erased"
+            )
+        found = [one.said for one in documents(event) if one.kind == kind]
+        if found:
+            return found[0]
+        assert kind == SUPPORT, document  # evidence without a quote, shown as a side of a conflict
+        return side_text(graph, self.texts, entity(SUPPORT, row))
+
+    # -- what it is of
+
+    def about(self, document: int) -> dict[str, Any]:
+        """Subject, predicate, object, kind and perspective of the claim that it states or quotes;
+        ``None`` each where it is a summary."""
+        names = ("subject", "predicate", "object", "kind", "perspective")
+        if document & 7 == ARTEFACT:
+            return dict.fromkeys(names)
+        graph, (claim,) = self.graph, self.chooser.claims_of(document)
+        texts = graph.names.texts
+        columns = (graph.c_subject, graph.c_predicate, graph.c_kind, graph.c_perspective)
+        subject, predicate, kind, perspective = (texts[column[claim]] for column in columns)
+        value = own_copy(graph.c_object[claim])
+        return dict(zip(names, (subject, predicate, value, kind, perspective), strict=True))
+
+    def references(self, document: int, item: Item) -> tuple[Reference, ...]:
+        """The document itself first, then the claims and supports that it rests on."""
+        found = [document]
+        found += (entity(CLAIM, claim) for claim in self.chooser.claims_of(document))
+        if document & 7 != ARTEFACT:
+            found += self.evidence(document)[: self.LISTED]
+        else:
+            found += (entity(SUPPORT, support) for support in item.supports)
+            found += (entity(ARTEFACT, citation) for citation in item.citations)
+        return tuple(self._reference(number) for number in once(found))
+
+    def _reference(self, number: int) -> Reference:
+        graph = self.graph
+        position = graph.position_of(number)
+        return Reference(
+            self._kind(number),
+            graph.id_of(number),
+            graph.names.texts[graph.workspace_of(number)],
+            position,
+            graph.commit_of(position),
+        )
+
+    def _kind(self, number: int) -> str:
+        if number & 7 != ARTEFACT:
+            return KINDS[number & 7]
+        return "summary" if self.graph.a_summary[number >> 3] else "citation"
+
+    def evidence(self, document: int) -> list[int]:
+        """The live evidence about a document's claims, of both stances, in log order; of a quote
+        the one that it stands in."""
+        if document & 7 == SUPPORT:
+            return [document]
+        view = self.view
+        found = {
+            support
+            for claim in self.chooser.claims_of(document)
+            for support in self.belief.live_supports(claim, view.v, view.k)
+        }
+        if document & 7 == ARTEFACT:
+            row = document >> 3
+            found.update(self.graph.a_supports[row])
+            for citation in self.graph.a_citations[row]:
+                found.update(self.graph.a_supports[citation])
+        return [entity(SUPPORT, row) for row in sorted(found)]
+
+    def attribution(self, document: int) -> tuple[tuple[Attribution, ...], int]:
+        """The live evidence, and how much more of it there is."""
+        evidence = self.evidence(document)
+        listed = evidence[: self.LISTED]
+        positions = [self.graph.position_of(number) for number in listed]
+        self.texts.expect_at(positions)
+        attributed = tuple(self._attributed(number >> 3) for number in listed)
+        return attributed, len(evidence) - len(listed)
+
+    def _attributed(self, support: int) -> Attribution:
+        graph, texts = self.graph, self.graph.names.texts
+        position, source = graph.s_pos[support], graph.s_source[support]
+        event = None if source == NONE else self.texts.event(position)
+        locator = None
+        if isinstance(event, ev.Claim | ev.Support) and event.source is not None:
+            locator = event.source.locator
+        siblings = [*graph.supports_of(graph.s_claim[support])]
+        return Attribution(
+            support=graph.id_of(entity(SUPPORT, support)),
+            stance="refutes" if graph.s_refutes[support] else "supports",
+            source=None if source == NONE else texts[graph.r_name[source]],
+            locator=locator,
+            origin=None if source == NONE else texts[graph.s_origin[support]],
+            ordinal=sorted(siblings).index(support) + 1,
+            first_recorded=times.moment(graph.recorded_of(position)),
+            observed_at=moment_or_none(graph.s_observed[support]),
+            because=tuple(graph.claim_id(claim) for claim in graph.s_because.get(support)),
+        )
+
+    # -- when
+
+    def window(self, document: int, item: Item, held: bool) -> tuple[Instant, Instant]:
+        """Where around the view's valid_at it applies; of what is not held, the interval that was
+        stated."""
+        if held:
+            return self.labels.window(item)
+        if document & 7 == ARTEFACT:
+            return NEG, POS
+        (claim,) = self.chooser.claims_of(document)
+        return self.graph.c_from[claim], self.graph.c_to[claim]
+
+    def observed(self, document: int, item: Item, held: bool) -> Instant:
+        """When it was last observed."""
+        if document & 7 == SUPPORT:
+            return self.labels.support_observed(document >> 3)
+        if document & 7 == CLAIM:
+            return self.view.observed(document >> 3)
+        return self.labels.observed(item) if held else self._recorded(document)
+
+    def _recorded(self, document: int) -> Instant:
+        return self.graph.recorded_of(self.graph.position_of(document))
+
+    def looked_at(self, document: int, item: Item) -> Instant | None:
+        """When somebody last looked: the latest time that a live support says it was observed at,
+        or at which a claim of it was verified; ``None`` where nobody says."""
+        graph = self.graph
+        stated = [
+            graph.s_observed[number >> 3]
+            for number in self.evidence(document)
+            if not graph.s_refutes[number >> 3]
+        ]
+        verified = self.verified(self.chooser.claims_of(document))
+        stated += [] if verified is None else [verified]
+        return max((at for at in stated if at != NEG), default=None)
+
+    def verified(self, claims: Iterable[int]) -> Instant | None:
+        """When all of the claims had been verified, by what counts here; ``None`` where one has
+        not."""
+        graph, view, found = self.graph, self.view, []
+        for claim in claims:
+            at = [
+                graph.recorded_of(graph.p_pos[row])
+                for row in graph.verifications.get(claim)
+                if graph.p_pos[row] <= view.k
+                and self.belief.counts(entity(POLICY, row), view.v, view.k)
+            ]
+            if not at:
+                return None
+            found.append(max(at))
+        return min(found, default=None)
+
+    def corroborated(self, claims: Sequence[int]) -> bool:
+        """Whether each of the claims has live sources of two or more origins."""
+        view = self.view
+        return bool(claims) and all(
+            len(self.belief.origins(claim, view.v, view.k)) > 1 for claim in claims
+        )
+
+    def label(self, document: int, item: Item, standing: Standing | None, side: str) -> str:
+        """Standing, applicability and when it was last observed, in words."""
+        held = standing is None or standing in HELD
+        if held:
+            return self.labels.of_item(item, side)
+        low, high = self.window(document, item, held=False)
+        at = self.observed(document, item, held=False)
+        return f"{standing}, {span(low, high)}, observed {shown(at - at % times.DAY)}"
+
+    # -- why not
+
+    def barred(self, document: int) -> str:
+        """Why a document may not be served, in words that say nothing of what it says."""
+        graph, view = self.graph, self.view
+        if document & 7 == ARTEFACT:
+            problem = self.chooser.judge.artefact(document >> 3, None)
+            return "eligible" if problem is None else problem.detail
+        (claim,) = self.chooser.claims_of(document)
+        if document & 7 == SUPPORT and not self.belief.live(document >> 3, view.v, view.k):
+            return f"{graph.id_of(document)!r} is not live"
+        return f"{graph.claim_id(claim)!r} is {self.chooser.judge.standing(claim)}"
+
+    # -- relations
+
+    def successors(self, claims: Iterable[int]) -> tuple[int, ...]:
+        """What replaced the claims here, held ones first."""
+        view = self.view
+        return once(
+            [
+                row
+                for claim in claims
+                if self.belief.standing(claim, view.v, view.k) is Standing.SUPERSEDED
+                for row in self.belief.successors(claim, view.v, view.k)
+            ]
+        )
+
+    def predecessors(self, claims: Sequence[int]) -> tuple[str, ...]:
+        """The ids of the claims that these replaced here, directly or over others, in log order."""
+        graph, view = self.graph, self.view
+        found: set[int] = set()
+        stack = [*claims]
+        while stack:
+            for row in graph.replaces.get(stack.pop()):
+                target = graph.k_target[row]
+                live = graph.k_pos[row] <= view.k and self.belief.counts(
+                    entity(CORRECTION, row), view.v, view.k
+                )
+                if target != NONE and live and target not in found:
+                    found.add(target)
+                    stack.append(target)
+        return tuple(graph.claim_id(row) for row in sorted(found.difference(claims)))

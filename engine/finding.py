@@ -1,0 +1,213 @@
+"""What a question finds at a view: the arms are asked, what may not be served is passed over, and
+what replaced it is brought in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from doxa.engine.arms import Ranking
+from doxa.engine.asking import Asked, Means, Refused
+from doxa.engine.choosing import Chooser, Found
+from doxa.engine.describing import Describer
+from doxa.engine.envelope import Missing
+from doxa.engine.graph import CLAIM, CORRECTION, SUPPORT, entity
+from doxa.engine.outcomes import Gap, Mode, Tier, Trust, Unavailable, Verdict, tier_of
+from doxa.engine.ranking import RRF, Entry, fused
+from doxa.engine.trust import verdict
+
+__all__ = ["Finder"]
+
+LEXICAL, DENSE, TRIGGERS = "lexical", "dense", "triggers"
+_RANKED: Final = {
+    Mode.LEXICAL: (LEXICAL,),
+    Mode.DENSE: (DENSE,),
+    Mode.FUSED: (LEXICAL, DENSE),
+}
+
+
+class Finder:
+    """One question, asked of all arms: the entries found, those withheld, and what was missing."""
+
+    def __init__(self, asked: Asked, means: Means, chooser: Chooser, tell: Describer) -> None:
+        self.asked, self.means, self.gate = asked, means, means.gate
+        self.chooser, self.tell = chooser, tell
+        self.view, self.graph = chooser.view, chooser.graph
+        self.reasons: list[Missing] = [*means.missing]
+        self.rankings: dict[str, Ranking] = {}
+        self.found: dict[str, Found] = {}
+        self.entries: dict[int, Entry] = {}
+        self.withheld: list[Entry] = []
+        self.fusion: dict[str, Any] | None = None
+        self.lifted: list[str] = []
+
+    def find(self) -> None:
+        """Fills the pool. Raises `Refused` where the gate, or every arm, is without an answer."""
+        self._search()
+        self._gather()
+        self._promote()
+
+    # -- the arms
+
+    def _search(self) -> None:
+        """Asks the arms. Raises `Refused` where the gate, or every arm, is without an answer."""
+        mode, strict = self.asked.mode, self.gate.trust is Trust.STRICT
+        ranked = _RANKED[mode]
+        failed: dict[str, Missing] = {}
+        for name in self.asked_arms:
+            if name not in self.means.arms:
+                continue
+            try:
+                self.rankings[name] = self.means.arms[name].search(self.asked.query, self.view)
+            except Unavailable as error:
+                failed[name] = Missing(error.reason, error.detail)
+        if DENSE in failed and (strict or mode is Mode.DENSE):
+            raise Refused(*self.reasons, failed[DENSE])
+        self.reasons += failed.values()
+        if not any(name in self.rankings for name in ranked):
+            raise Refused(*self.reasons)
+        if not self.view.k:
+            detail = "nothing had been recorded by then: the history of the ledger begins later"
+            self.reasons.append(Missing(Gap.HISTORY_BOUNDARY, detail))
+
+    def _gather(self) -> None:
+        """Fills the pool with what may be served, and notes what may not."""
+        asked, strict_only = self.asked, self._scores_only()
+        for name, ranking in self.rankings.items():
+            if name != strict_only:
+                self.found[name] = self.chooser.refilled(ranking, asked.pool, asked.scan_limit)
+        listed = {name: found.eligible for name, found in self.found.items() if found.eligible}
+        own = [name for name in listed if name != TRIGGERS]
+        if asked.mode is Mode.FUSED or TRIGGERS in listed:
+            scores = fused(list(listed.values()))
+            self.fusion = {"method": "rrf", "k": RRF, "arms": list(listed)}
+        else:
+            scores = {one.document: one.score for name in own for one in listed[name]}
+            self.fusion = None
+        nominated = {one.document for one in listed.get(TRIGGERS, ())}
+        for document, score in scores.items():
+            self._enter(document, score).nominated = document in nominated
+        passed = {one.document: one for found in self.found.values() for one in found.passed}
+        self.withheld = [self._entry(document) for document in passed]
+        self._measure([*self.entries.values(), *self.withheld])
+
+    def _scores_only(self) -> str | None:
+        """The arm that is asked for scores and finds nothing itself."""
+        strict = self.gate.trust is Trust.STRICT
+        return DENSE if strict and self.asked.mode is Mode.LEXICAL else None
+
+    @property
+    def asked_arms(self) -> list[str]:
+        """The arms that a question of this kind is put to."""
+        strict = self.gate.trust is Trust.STRICT and self.asked.mode is Mode.LEXICAL
+        return [*_RANKED[self.asked.mode], TRIGGERS, *([DENSE] if strict else [])]
+
+    def arm_json(self, name: str) -> dict[str, Any]:
+        """What one arm did, for the trace."""
+        ranking, found = self.rankings.get(name), self.found.get(name)
+        return {
+            "name": name,
+            "available": ranking is not None,
+            "fired": found is not None and found.total > 0,
+            "found": 0 if ranking is None else ranking.total,
+            "scanned": 0 if found is None else found.scanned,
+            "eligible": 0 if found is None else len(found.eligible),
+            "exhausted": found is not None and found.exhausted,
+        }
+
+    def fetched(self, document: int, why: str) -> Entry:
+        """An entry for a document that no arm found."""
+        entry = self._entry(document)
+        self._measure([entry])
+        entry.fetched = why
+        return entry
+
+    def entry_of(self, id: str, workspace: str) -> Entry:
+        """The entry of that id."""
+        for entry in self.entries.values():
+            if (entry.item.id, entry.item.workspace) == (id, workspace):
+                return entry
+        raise KeyError(id)
+
+    def barred(self, entry: Entry) -> Verdict:
+        """The verdict on what is withheld: that of its claims or, where these are held, of the
+        evidence or the registered text itself."""
+        held = entry.trusted or entry.verdict in (Verdict.LOW_CONFIDENCE, Verdict.CONTESTED)
+        if not held:
+            return entry.verdict
+        return Verdict.RETRACTED if entry.document & 7 == SUPPORT else Verdict.UNSUPPORTED
+
+    def _enter(self, document: int, score: float) -> Entry:
+        entry = self.entries[document] = self._entry(document, score)
+        return entry
+
+    def _entry(self, document: int, score: float = 0.0) -> Entry:
+        chooser, view = self.chooser, self.view
+        claims = chooser.claims_of(document)
+        standing = None
+        if tier_of(document) is not Tier.SUMMARY:
+            standing = chooser.judge.standing(claims[0])
+        return Entry(
+            document,
+            chooser.item(document),
+            claims,
+            standing,
+            score,
+            ambiguous=tuple(
+                view.graph.id_of(entity(CORRECTION, row)) for row in chooser.ambiguous(claims)
+            ),
+        )
+
+    def _measure(self, entries: Sequence[Entry]) -> None:
+        """Puts the scores of all arms, and the verdicts, to entries."""
+        documents = np.array([entry.document for entry in entries], np.int64)
+        for name, ranking in self.rankings.items():
+            for entry, score in zip(entries, ranking.scores(documents).tolist(), strict=True):
+                entry.scores[name] = None if math.isnan(score) else score
+                if name == DENSE:
+                    entry.dense = score
+        for entry in entries:
+            standings = (self.chooser.judge.standing(claim) for claim in entry.claims)
+            entry.verdict = verdict(standings, bool(entry.ambiguous), self.gate, entry.dense)
+
+    # -- successors
+
+    def _promote(self) -> None:
+        """Brings in what replaced the superseded claims that matched, and lifts it where the one
+        that it replaced would have been the confident answer."""
+        strict, lifted = self.gate.trust is Trust.STRICT, []
+        for old in [*self.withheld, *self.entries.values()]:
+            if old.verdict is not Verdict.SUPERSEDED or not self._would_answer(old):
+                continue
+            for claim in self.tell.successors(old.claims):
+                entry = self._successor(claim, old)
+                if entry is None:
+                    continue
+                entry.promoted_from = entry.promoted_from or old.item.id
+                if strict and entry.verdict is Verdict.LOW_CONFIDENCE:
+                    entry.verdict = Verdict.OK
+                    lifted.append(entry.item.id)
+        self.lifted = lifted
+
+    def _would_answer(self, old: Entry) -> bool:
+        """Whether a superseded document would have been the confident answer; by its standing
+        alone, whatever matched would."""
+        return self.gate.trust is not Trust.STRICT or self.gate.confident(old.dense)
+
+    def _successor(self, claim: int, old: Entry) -> Entry | None:
+        """The entry of a terminal successor, made where no arm found it; ``None`` where it may not
+        be served."""
+        document = entity(CLAIM, claim)
+        known = self.entries.get(document)
+        if known is not None or not self.chooser.fits(document):
+            return known
+        entry = self.fetched(document, "promotion")
+        if self.fusion is None:
+            own = entry.scores.get(LEXICAL if self.asked.mode is Mode.LEXICAL else DENSE)
+            entry.score = own or 0.0
+        self.entries[document] = entry
+        return entry

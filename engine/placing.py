@@ -1,0 +1,176 @@
+"""In which order what was found is given: by a reranker, by validity, those to be trusted first,
+conflicts whole; and what a judge says of the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from doxa.engine.asking import Refused
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.conflicts import Unit, units
+from doxa.engine.envelope import Missing
+from doxa.engine.errors import CallerError
+from doxa.engine.finding import Finder
+from doxa.engine.labels import weakest
+from doxa.engine.outcomes import Unavailable, Verdict
+from doxa.engine.ranking import Entry, bases, place
+from doxa.engine.validity import Facts, Scope, profiled
+
+__all__ = ["Bundle", "Placer"]
+
+
+@dataclass(slots=True)
+class Bundle:
+    """What takes one place: an entry, or those of a conflict, with all its ``sides`` as entities
+    and those of them, ``bare``, that no entry speaks for."""
+
+    entries: list[Entry]
+    sides: tuple[int, ...] = ()
+    bare: tuple[int, ...] = ()
+    further: bool = False
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing is held against any of it."""
+        return all(entry.trusted for entry in self.entries)
+
+
+class Placer:
+    """Puts in order what a finder found."""
+
+    def __init__(self, finder: Finder) -> None:
+        self.finder, self.asked, self.means = finder, finder.asked, finder.means
+        self.view, self.graph, self.tell = finder.view, finder.graph, finder.tell
+        self.chooser = finder.chooser
+        self.trace: dict[str, Any] = {}
+
+    def page(self) -> tuple[list[Bundle], bool]:
+        """The bundles of the page that is asked for, and whether there are more."""
+        self._rank()
+        bundles = self._bundles()
+        first, end = self.asked.offset, self.asked.offset + self.asked.top_k
+        page = bundles[first:end]
+        if self._judge_entailment(page):
+            page.sort(key=lambda bundle: not bundle.trusted)
+        return page, len(bundles) > end
+
+    def _rank(self) -> None:
+        """Puts the scores of a reranker, and validity, in place of those that were found."""
+        listed = sorted(self.finder.entries.values(), key=place)
+        scores = self._reranker(listed)
+        if scores is not None:
+            based = bases([entry.item.id for entry in listed], scores)
+            for entry, score in zip(listed, based, strict=True):
+                entry.score = score
+            order = sorted(range(len(listed)), key=lambda i: place(listed[i]))
+            listed, scores = [listed[i] for i in order], [scores[i] for i in order]
+        self.trace["rerank"] = scores is not None
+        if self.asked.annotate or self.asked.profile is not None:
+            self._rate(listed, scores)
+
+    def _reranker(self, listed: Sequence[Entry]) -> list[float | None] | None:
+        rerank = self.means.rerank
+        if rerank is None or not listed:
+            return None
+        self.tell.texts.expect_at([self.graph.position_of(entry.document) for entry in listed])
+        readable = [entry for entry in listed if self._readable(entry)]
+        try:
+            given = [*rerank(self.asked.query, [self.tell.said(e.document) for e in readable])]
+        except Unavailable as error:
+            self.finder.reasons.append(Missing(error.reason, error.detail))
+            return None
+        if len(given) != len(readable):
+            raise CallerError(
+                f"the reranker gave {len(given)} scores for {len(readable)} texts; it gives one "
+                "for each, None where it has none"
+            )
+        by_document = dict(zip((entry.document for entry in readable), given, strict=True))
+        return [by_document.get(entry.document) for entry in listed]
+
+    def _readable(self, entry: Entry) -> bool:
+        """Whether a document's text is there; where not, it is taken out, and said so."""
+        try:
+            self.tell.said(entry.document)
+        except Unavailable as error:
+            self.finder.entries.pop(entry.document, None)
+            self.finder.reasons.append(Missing(error.reason, error.detail, (entry.item.id,)))
+            return False
+        return True
+
+    def _rate(self, listed: Sequence[Entry], scores: Sequence[float | None] | None) -> None:
+        asked = self.asked
+        facts = [self._facts(entry, number) for number, entry in enumerate(listed)]
+        rated = profiled(
+            facts,
+            scores,
+            profile=asked.profile,
+            mode=asked.mode,
+            now=asked.now,
+            freshness_from=asked.freshness_from,
+        )
+        for hit in rated.hits:
+            entry = listed[hit.facts.rank]
+            entry.validity = hit.validity.as_dict()
+            if hit.final is not None:
+                entry.score = hit.final
+        self.trace["validity"] = rated.trace.as_dict()
+
+    def _facts(self, entry: Entry, number: int) -> Facts:
+        view, tell = self.view, self.tell
+        held = entry.standing is None or entry.standing in HELD
+        workspace = entry.item.workspace
+        scope = Scope.EXACT if workspace == view.workspace else Scope.GLOBAL
+        return Facts(
+            id=entry.item.id,
+            rank=number,
+            standing=entry.standing or self._weakest(entry),
+            scope=scope if workspace in (view.workspace, "") else Scope.NONE,
+            recorded_at=self.graph.recorded_of(self.graph.position_of(entry.document)),
+            observed_at=tell.looked_at(entry.document, entry.item),
+            valid_to=tell.window(entry.document, entry.item, held)[1],
+            verified=tell.verified(entry.claims) is not None,
+            corroborated=tell.corroborated(entry.claims),
+        )
+
+    def _weakest(self, entry: Entry) -> Standing:
+        return weakest(self.chooser.judge.standing(claim) for claim in entry.claims)
+
+    def _bundles(self) -> list[Bundle]:
+        """All bundles in order: those to be trusted first, then by score, ties by id."""
+        of_item = {}
+        for entry in self.finder.entries.values():
+            entry.item = entry.item._replace(score=entry.score)
+            of_item[entry.item.workspace, entry.item.id] = entry
+        bundles = []
+        for unit in units(self.chooser.judge, (entry.item for entry in of_item.values())):
+            if isinstance(unit, Unit):
+                own = [of_item[item.workspace, item.id] for item in unit.items]
+                bundles.append(Bundle(own, unit.conflict.sides, unit.sides, unit.further))
+            else:
+                bundles.append(Bundle([of_item[unit.workspace, unit.id]]))
+        return sorted(bundles, key=lambda bundle: not bundle.trusted)
+
+    def _judge_entailment(self, bundles: Sequence[Bundle]) -> bool:
+        """Asks the judge about the ok hits of this page, and nothing else."""
+        entails = self.means.entails
+        asked = [e for bundle in bundles for e in bundle.entries if e.verdict is Verdict.OK]
+        self.trace["entailment"] = None if entails is None else len(asked)
+        if entails is None or not asked:
+            return False
+        asked = [entry for entry in asked if self._readable(entry)]
+        try:
+            given = [*entails(self.asked.query, [self.tell.said(e.document) for e in asked])]
+        except Unavailable as error:
+            raise Refused(Missing(error.reason, error.detail)) from None
+        if len(given) != len(asked):
+            raise CallerError(
+                f"the judge gave {len(given)} decisions on {len(asked)} texts; it gives one for "
+                "each, True where the text answers the question"
+            )
+        for entry, decision in zip(asked, given, strict=True):
+            if decision is not True:
+                entry.verdict = Verdict.NOT_ENTAILED
+        return True

@@ -1,0 +1,296 @@
+"""Recall: what may be believed of what a question finds, at one view.
+
+Pure: the same request at the same view gives the same answer, whatever was recorded later. The arms
+find, the view decides who is eligible, ranks are fused, and the gate says how far each hit may be
+acted on. Nothing here reads a clock, or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from doxa.engine.asking import Asked, Means, Refused
+from doxa.engine.belief import HELD
+from doxa.engine.choosing import Chooser
+from doxa.engine.describing import Describer
+from doxa.engine.eligibility import Judge
+from doxa.engine.envelope import Hit, Missing, Pool, Recalled, Staleness, Withheld
+from doxa.engine.finding import Finder
+from doxa.engine.graph import CLAIM
+from doxa.engine.items import moment_or_none
+from doxa.engine.outcomes import Gap, Outcome, Unavailable, Verdict, tier_of
+from doxa.engine.outline import Group, Page, disclosed, page
+from doxa.engine.placing import Bundle, Placer
+from doxa.engine.ranking import Entry
+from doxa.engine.receipt import coordinates
+from doxa.engine.registry import Registry
+from doxa.engine.rendering import counter_name
+from doxa.engine.texts import Rows, Texts
+from doxa.engine.times import instant, moment
+from doxa.engine.trust import Abstention, Abstinence, gap_warning, in_band
+from doxa.engine.view import TruthView
+
+__all__ = ["Asked", "Means", "recall"]
+
+SIDES: Final = 32  # of a conflict that are shown; of a larger one the others are named
+
+
+def recall(registry: Registry, view: TruthView, rows: Rows, asked: Asked, means: Means) -> Recalled:
+    """Answers a question at a view. ``rows`` reads stored events of the log.
+
+    Raises `CallerError` where a reranker or a judge gives another number of answers than it was
+    asked for.
+    """
+    made = _Recall(registry, view, rows, asked, means)
+    try:
+        if means.refusals:
+            raise Refused(*means.refusals)
+        return made.answer()
+    except Refused as refused:
+        return made.refused(refused.reasons)
+
+
+class _Recall:
+    """One recall under way."""
+
+    def __init__(
+        self, registry: Registry, view: TruthView, rows: Rows, asked: Asked, means: Means
+    ) -> None:
+        self.view, self.graph, self.asked, self.means = view, view.graph, asked, means
+        texts = Texts(view.graph, rows)
+        self.chooser = Chooser(Judge(registry, view, texts), asked.filters)
+        self.texts, self.tell = texts, Describer(self.chooser, texts)
+        self.finder = Finder(asked, means, self.chooser, self.tell)
+        self.placer = Placer(self.finder)
+
+    def answer(self) -> Recalled:
+        """Finds, judges, ranks, and describes. Raises `Refused`."""
+        self.finder.find()
+        bundles, more = self.placer.page()
+        shown = [bundle for bundle in bundles if bundle.entries]
+        self._expect(shown)
+        groups = [group for bundle in shown if (group := self._group(bundle)).hits]
+        disclosure = self._disclosure()
+        put = page(disclosure, groups, self.asked.budget, self.asked.count)
+        for sides in put.uncovered:
+            detail = f"a conflict of {len(sides)} sides does not fit in the budget"
+            self._miss(Gap.CONFLICT_COVERAGE, detail, sides)
+        self._limits(more)
+        end = self.asked.offset + self.asked.top_k
+        return self._enveloped(put, disclosure).but(more=end if more else None)
+
+    def refused(self, reasons: Iterable[Missing]) -> Recalled:
+        """The answer without any text."""
+        disclosure = self._disclosure()
+        return self._base(Outcome.REFUSED, disclosure).but(reasons=tuple(_once(reasons)))
+
+    def _miss(self, reason: Gap, detail: str, ids: Iterable[str] = ()) -> None:
+        self.finder.reasons.append(Missing(reason, detail, tuple(ids)))
+
+    # -- hits
+
+    def _expect(self, bundles: Sequence[Bundle]) -> None:
+        """Has the events that will be needed read together."""
+        numbers = {entry.document for bundle in bundles for entry in bundle.entries}
+        numbers.update(number for bundle in bundles for number in bundle.bare[:SIDES])
+        for document in list(numbers):
+            numbers.update(self.tell.evidence(document)[: self.tell.LISTED])
+        self.texts.expect_at(sorted({self.graph.position_of(number) for number in numbers}))
+
+    def _group(self, bundle: Bundle) -> Group:
+        """A bundle with its hits; of a conflict those of the sides too that no entry speaks for."""
+        entries, sides = list(bundle.entries), bundle.sides
+        if bundle.bare:
+            fetched = bundle.bare[: max(0, SIDES - len(entries))]
+            for document in fetched:
+                entry = self.finder.fetched(document, "conflict")
+                entry.score = entries[0].score
+                entries.append(entry)
+            if unshown := bundle.bare[len(fetched) :]:
+                detail = f"{len(unshown)} of {len(sides)} sides of a conflict are not shown"
+                self._miss(Gap.CONFLICT_COVERAGE, detail, map(self.graph.id_of, unshown))
+        size = len(entries) if sides and not bundle.further else 0
+        hits = []
+        for number, entry in enumerate(entries, 1):
+            side = f" ({number} of {len(sides)})" if size > 1 else ""
+            hit = self._hit(entry, side, sides)
+            if hit is not None:
+                hits.append(hit)
+        ids = tuple(map(self.graph.id_of, sides))
+        if len(hits) < len(entries) and sides:
+            shown = {hit.id for hit in hits}
+            lost = [entry.item.id for entry in entries if entry.item.id not in shown]
+            self._miss(Gap.CONFLICT_COVERAGE, "sides of a conflict can't be read", lost)
+        return Group(hits, ids, bundle.further)
+
+    def _hit(self, entry: Entry, side: str, sides: Sequence[int]) -> Hit | None:
+        """An entry as it is given; ``None`` where its text can't be had, which is then told."""
+        tell, document = self.tell, entry.document
+        try:
+            said = tell.said(document)
+        except Unavailable as error:
+            self._miss(error.reason, error.detail, (entry.item.id,))
+            return None
+        held = entry.standing is None or entry.standing in HELD
+        low, high = tell.window(document, entry.item, held)
+        observed = tell.observed(document, entry.item, held)
+        against = tuple(
+            self.graph.id_of(number)
+            for number in sides[:SIDES]
+            if number != document and number >> 3 not in _claim_rows(number, entry)
+        )
+        successors = tuple(map(self.graph.claim_id, tell.successors(entry.claims)))
+        names = {
+            Verdict.CONTESTED: against,
+            Verdict.SUPERSEDED: successors,
+            Verdict.AMBIGUOUS_SUPERSESSION: entry.ambiguous,
+        }
+        attribution, unlisted = tell.attribution(document)
+        return Hit(
+            id=entry.item.id,
+            tier=tier_of(document),
+            workspace=entry.item.workspace,
+            text=in_band(entry.verdict, names.get(entry.verdict, ())) + said,
+            said=said,
+            verdict=entry.verdict,
+            standing=entry.standing,
+            label=tell.label(document, entry.item, entry.standing, side),
+            score=entry.score,
+            scores=entry.scores,
+            confidence=self.means.gate.confidence(entry.dense),
+            **tell.about(document),
+            valid_from=moment_or_none(low),
+            valid_to=moment_or_none(high),
+            recorded_at=moment(self.graph.recorded_of(self.graph.position_of(document))),
+            observed_at=moment(observed),
+            age=max(0, self.asked.now - observed) / 1e6,
+            references=tell.references(document, entry.item),
+            attribution=attribution,
+            unlisted=unlisted,
+            contested_with=against,
+            successors=successors,
+            predecessors=tell.predecessors(entry.claims) if self.asked.predecessors else None,
+            promoted_from=entry.promoted_from,
+            fetched=entry.fetched,
+            nominated=entry.nominated,
+            validity=entry.validity,
+        )
+
+    # -- the envelope
+
+    def _disclosure(self) -> str:
+        return disclosed(self.view, str(self.means.gate.trust), str(self.asked.mode))
+
+    def _base(self, outcome: Outcome, disclosure: str) -> Recalled:
+        asked, gate = self.asked, self.means.gate
+        return Recalled(
+            outcome=outcome,
+            query=asked.query,
+            view=coordinates(self.view),
+            mode=str(asked.mode),
+            trust=str(gate.trust),
+            calibrated=gate.calibrated,
+            calibration=gate.calibration,
+            index=self.means.index,
+            pool=Pool(self.means.documents, 0, 0, "exhausted"),
+            warnings=tuple(self.means.warnings),
+            disclosure=disclosure,
+            budget=asked.budget,
+            unit=counter_name(asked.count),
+            trace=self._trace(),
+        )
+
+    def _enveloped(self, put: Page, disclosure: str) -> Recalled:
+        finder = self.finder
+        found = finder.found.values()
+        trusted = any(hit.verdict in (Verdict.OK, Verdict.UNVERIFIED) for hit in put.hits)
+        reasons = tuple(_once(finder.reasons))
+        if not trusted and not put.left_out:
+            outcome, abstention = Outcome.ABSTAINED, self._abstention(put.hits)
+        else:
+            outcome, abstention = Outcome.PARTIAL if reasons else Outcome.ANSWERED, None
+        entries = list(finder.entries.values())
+        return self._base(outcome, disclosure).but(
+            hits=tuple(put.hits),
+            reasons=reasons,
+            abstention=abstention,
+            withheld=tuple(self._withheld()),
+            gap_warning=gap_warning((entry.dense for entry in entries), self.means.gate),
+            staleness=self._staleness(put.hits),
+            pool=Pool(
+                self.means.documents,
+                sum(each.scanned for each in found),
+                len(entries),
+                "exhausted" if all(each.exhausted for each in found) else "bounded",
+            ),
+            text=put.text,
+            used=put.used,
+            left_out=tuple(put.left_out),
+        )
+
+    def _abstention(self, hits: Sequence[Hit]) -> Abstention:
+        """Why nothing is to be trusted: what matched best decides."""
+        gate, withheld = self.means.gate, self.finder.withheld
+        confident = [old for old in withheld if gate.confident(old.dense)]
+        best = confident[0] if confident else None
+        if best is None and hits:
+            hit = hits[0]
+            others = hit.successors or hit.contested_with
+            if hit.verdict is Verdict.AMBIGUOUS_SUPERSESSION:
+                others = self.finder.entry_of(hit.id, hit.workspace).ambiguous
+            return Abstention.over(hit.verdict, hit.id, others, gate)
+        best = best or (withheld[0] if withheld else None)
+        if best is None:
+            return Abstention(Abstinence.NOTHING_FOUND, "nothing in sight matches the question")
+        others = best.ambiguous or tuple(
+            map(self.graph.claim_id, self.tell.successors(best.claims))
+        )
+        return Abstention.over(self.finder.barred(best), best.item.id, others, gate)
+
+    def _withheld(self) -> Iterable[Withheld]:
+        for entry in self.finder.withheld:
+            successors = tuple(map(self.graph.claim_id, self.tell.successors(entry.claims)))
+            reason, detail = self.finder.barred(entry), self.tell.barred(entry.document)
+            tier = tier_of(entry.document)
+            yield Withheld(entry.item.id, tier, reason, detail, successors)
+
+    def _staleness(self, hits: Sequence[Hit]) -> Staleness | None:
+        if not hits:
+            return None
+        newest, greatest = max(hit.observed_at for hit in hits), self.asked.max_age
+        age = max(0, self.asked.now - instant(newest)) / 1e6
+        return Staleness(newest, age, greatest, None if greatest is None else age > greatest)
+
+    def _limits(self, more: bool) -> None:
+        """Says where the search ended before there was enough."""
+        asked, finder = self.asked, self.finder
+        wanted = asked.offset + asked.top_k
+        cut = [name for name, found in finder.found.items() if not found.exhausted]
+        if not cut or more or len(finder.entries) >= wanted:
+            return
+        scanned = ", ".join(f"{name} {finder.found[name].scanned}" for name in cut)
+        if asked.scan_limit is not None and len(finder.entries) < asked.pool:
+            detail = f"the search ended at scan_limit (looked at: {scanned}); raise it for more"
+        else:
+            detail = f"the pool of {asked.pool} a way of searching ended; give a larger pool"
+        self._miss(Gap.CANDIDATE_LIMIT, detail)
+
+    def _trace(self) -> dict[str, Any]:
+        """What was done, for people: nothing in it depends on the clock or the machine."""
+        finder = self.finder
+        return {
+            "arms": [finder.arm_json(name) for name in finder.asked_arms],
+            "fusion": finder.fusion,
+            "promoted": finder.lifted,
+            **self.placer.trace,
+        }
+
+
+def _claim_rows(number: int, entry: Entry) -> Sequence[int]:
+    """The rows that a side of a conflict may not have to stand against an entry."""
+    return entry.claims if number & 7 == CLAIM else ()
+
+
+def _once(reasons: Iterable[Missing]) -> Iterable[Missing]:
+    return dict.fromkeys(reasons)
