@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from doxa.arguments import Source
     from doxa.engine.assembly import Block, Candidate, Receipt
     from doxa.engine.belief import Standing
+    from doxa.engine.embedding import Embedder
+    from doxa.engine.envelope import Recalled
     from doxa.engine.fields import Ref
+    from doxa.engine.outcomes import Unavailable, Verdict
     from doxa.engine.registry import Reason
     from doxa.ledger import Ledger, open
     from doxa.projections.errors import InvalidQuery
@@ -50,14 +53,18 @@ __version__ = "0.1.0"
 _LAZY = {
     "Block": "doxa.engine.assembly",
     "Candidate": "doxa.engine.assembly",
+    "Embedder": "doxa.engine.embedding",
     "InvalidQuery": "doxa.projections.errors",
     "Ledger": "doxa.ledger",
     "Reason": "doxa.engine.registry",
     "Receipt": "doxa.engine.assembly",
+    "Recalled": "doxa.engine.envelope",
     "Ref": "doxa.engine.fields",
     "Source": "doxa.arguments",
     "Standing": "doxa.engine.belief",
     "TruthView": "doxa.views",
+    "Unavailable": "doxa.engine.outcomes",
+    "Verdict": "doxa.engine.outcomes",
     "open": "doxa.ledger",
 }
 
@@ -72,6 +79,7 @@ __all__ = [
     "DamageError",
     "DoxaError",
     "DuplicateId",
+    "Embedder",
     "InvalidEvent",
     "InvalidQuery",
     "InvalidTime",
@@ -81,6 +89,7 @@ __all__ = [
     "NotHeld",
     "PayloadTooLarge",
     "Reason",
+    "Recalled",
     "Receipt",
     "Ref",
     "RevisionConflict",
@@ -89,7 +98,9 @@ __all__ = [
     "Standing",
     "StorageError",
     "TruthView",
+    "Unavailable",
     "UnknownTarget",
+    "Verdict",
     "ViewMoved",
     "open",
 ]

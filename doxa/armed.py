@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from doxa.engine.arms import Arm, Ranking
 from doxa.engine.embedding import Vector
 from doxa.engine.outcomes import Unavailable
 from doxa.engine.view import TruthView
-from doxa.projections.dense import DenseArm
+
+if TYPE_CHECKING:
+    from doxa.projections.dense import DenseArm
 
 __all__ = ["Clipped", "Embedded", "Failing"]
 

@@ -21,7 +21,6 @@ from doxa.engine.recall import recall
 from doxa.engine.receipt import coordinates
 from doxa.engine.stream import Stream
 from doxa.engine.view import TruthView
-from doxa.projections.dense import DenseArm
 from doxa.questions import DEFAULTS, asked_of, mode_of, named, request_json
 from doxa.trusting import Gated, Size, gate, trust_of
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from doxa.engine.arms import Arm
     from doxa.engine.embedding import Embedder
     from doxa.engine.registry import Registry
+    from doxa.projections.dense import DenseArm
     from doxa.searching import Search
 
 __all__ = ["Asking"]
@@ -97,6 +97,8 @@ class Asking:
         return arms
 
     def _dense(self) -> DenseArm | None:
+        from doxa.projections.dense import DenseArm
+
         search, embedder = self.search, self.embedder
         if embedder is None:
             if self.mode is not Mode.LEXICAL:
@@ -157,6 +159,8 @@ class Asking:
 
     def answers(self, queries: Sequence[str], options: Mapping[str, Any]) -> list[Recalled]:
         """The answers to several questions, which are embedded together."""
+        from doxa.projections.dense import DenseArm
+
         asked = [self._asked(query, options) for query in queries]
         dense = self.arms.get("dense")
         if not isinstance(dense, DenseArm) or not asked or self.gated.refusals:

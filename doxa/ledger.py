@@ -19,12 +19,13 @@ from doxa.arguments import (
     refuse_unknown,
     watched_by,
 )
+from doxa.assembling import Assembling
+from doxa.calibrating import Calibrating
 from doxa.engine import times
 from doxa.engine.errors import (
     CallerError,
     InvalidTime,
     UnknownTarget,
-    ViewMoved,
     workspace_in_words,
 )
 from doxa.engine.fold import Fold
@@ -39,7 +40,6 @@ from doxa.writing import Writing
 
 if TYPE_CHECKING:
     from doxa.adapters.exchange import ImportReport
-    from doxa.engine.assembly import Block, Candidate, Receipt, Replay
     from doxa.engine.embedding import Embedder
     from doxa.engine.reconcile import Reconciliation
     from doxa.engine.registry import Judgement, Registry
@@ -81,7 +81,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying, Recalling):
+class Ledger(Writing, Querying, Assembling):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -326,123 +326,6 @@ class Ledger(Writing, Querying, Recalling):
         fold, head = self._stream.capture(wait=True)
         return moved(fold.registry, workspace, shared, revision, head)
 
-    def assemble(
-        self,
-        query: str,
-        *,
-        view: TruthView,
-        candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
-        budget: int,
-        count: Callable[[str], int] | None = None,
-        top_k: int | None = None,
-    ) -> Block:
-        """Renders what may be believed of the candidates at a view, within a budget.
-
-        Without candidates the registered summaries are judged. ``budget`` is in characters, or in
-        what ``count`` counts. Raises `ViewMoved`, and returns nothing, if the truth moved while it
-        was made.
-        """
-        from doxa.engine.assembly import assemble
-
-        block = assemble(
-            self._registry_of(view),
-            view,
-            self._stream.rows,
-            query,
-            candidates=candidates,
-            budget=budget,
-            count=count,
-            top_k=top_k,
-        )
-        if self.moved(view):
-            raise ViewMoved(
-                f"the truth moved past revision {view.revision} since the view was captured; "
-                "capture a new view and assemble again, or use assemble_fresh"
-            )
-        return block
-
-    def assemble_fresh(
-        self,
-        query: str,
-        *,
-        valid_at: Instant | None = None,
-        budget: int,
-        candidates: Iterable[Candidate | Mapping[str, Any]]
-        | Callable[[TruthView], Iterable[Candidate | Mapping[str, Any]]]
-        | None = None,
-        count: Callable[[str], int] | None = None,
-        top_k: int | None = None,
-        workspace: str = "",
-        perspective: str | None = None,
-        shared: bool = True,
-        attempts: int = 3,
-        **unknown: object,
-    ) -> Block:
-        """Captures a live view and assembles, anew when the truth moves meanwhile.
-
-        ``candidates`` may be a function of the view, called for each attempt. After ``attempts``
-        the last `ViewMoved` is raised.
-        """
-        if unknown:
-            accepted = "valid_at, budget, candidates, count, top_k, workspace, attempts and others"
-            refuse_unknown(unknown, "assemble_fresh", accepted)
-        if not isinstance(attempts, int) or attempts < 1:
-            raise CallerError(f"attempts is {attempts!r}; give a whole number, 1 or more")
-        if candidates is not None and not callable(candidates):
-            candidates = list(candidates)
-        for attempt in range(attempts):
-            view = self.view(
-                valid_at=valid_at, workspace=workspace, perspective=perspective, shared=shared
-            )
-            chosen = candidates(view) if callable(candidates) else candidates
-            try:
-                return self.assemble(
-                    query, view=view, candidates=chosen, budget=budget, count=count, top_k=top_k
-                )
-            except ViewMoved:
-                if attempt == attempts - 1:
-                    raise
-        raise AssertionError("unreachable")
-
-    def replay(
-        self,
-        receipt: Receipt | Mapping[str, Any],
-        *,
-        count: Callable[[str], int] | None = None,
-    ) -> Replay:
-        """Renders a receipt's request again at its own view and compares every byte.
-
-        ``count`` is the counter that was used, if any: the receipt has only its name.
-        """
-        from doxa.engine.assembly import as_receipt, replay
-
-        given = as_receipt(receipt)
-        fold, _ = self._stream.capture()
-        return replay(fold.registry, given, self._view_of(given), self._stream.rows, count=count)
-
-    def _view_of(self, receipt: Receipt) -> TruthView:
-        at = receipt.view
-        fold, head = self._stream.capture(wait=True)
-        if at["horizon"] > head or at["revision"] > head:
-            raise CallerError(
-                f"the receipt is of revision {at['revision']} (horizon {at['horizon']}); this "
-                f"ledger ends at {head}: it is another ledger, or an older copy"
-            )
-        for position in (at["revision"], at["horizon"]):
-            self._known(fold, head, position)  # raises inside a commit
-        return TruthView(
-            fold.belief,
-            self._stream.payload,
-            valid_at=times.instant(at["valid_at"], "valid_at"),
-            revision=at["revision"],
-            workspace=at["workspace"],
-            shared=at["shared"],
-            perspective=at["perspective"],
-            live=False,
-            horizon=at["horizon"],
-            origin=(self._stream, fold.registry),
-        )
-
     # ------------------------------------------------------------ audit
 
     def verify(
@@ -482,12 +365,14 @@ class Ledger(Writing, Querying, Recalling):
     ahistory = _twin(history)
     ajudge = _twin(judge)
     areconcile = _twin(reconcile)
-    aassemble = _twin(assemble)
-    aassemble_fresh = _twin(assemble_fresh)
-    areplay = _twin(replay)
+    aassemble = _twin(Assembling.assemble)
+    aassemble_fresh = _twin(Assembling.assemble_fresh)
+    areplay = _twin(Assembling.replay)
     averify = _twin(verify)
     asql = _twin(Querying.sql)
     aexport_parquet = _twin(Querying.export_parquet)
     aindex = _twin(Recalling.index)
     arecall = _twin(Recalling.recall)
     arecall_batch = _twin(Recalling.recall_batch)
+    acalibrate = _twin(Calibrating.calibrate)
+    acalibration_drift = _twin(Calibrating.calibration_drift)

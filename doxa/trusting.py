@@ -55,7 +55,7 @@ def gate(
         return Gated(_default(trust), refused)
     found = in_force(view, embedder, named, size.dimension)
     if isinstance(found, Refusal):
-        refusal = Missing(found.gap, found.reason)
+        refusal = Missing(found.gap, found.detail)
         return Gated(_default(trust), (refusal,) if trust is Trust.STRICT else ())
     made = Gate(trust, found.boundary, found.scale, True, found.id)
     return Gated(made, tuple(_against(found, size)) if trust is Trust.STRICT else ())

@@ -58,6 +58,7 @@ __all__ = [
 ]
 
 _TOO_LONG: Final = "does not fit in what is left"
+NOTHING_FITS: Final = -1  # a budget
 _NAMED: Final = 20  # sides of a conflict that each candidate on it is told
 
 
@@ -71,13 +72,15 @@ def assemble(
     budget: int,
     count: Counter | None = None,
     top_k: int | None = None,
+    frame: str | None = None,
 ) -> Block:
     """Prints what may be believed of the candidates (or of the registered summaries) at a view.
 
     ``rows`` reads stored events of the log. ``budget`` is in characters, or in what ``count``
-    counts in a text, 0 or more; ``top_k`` units at most are printed, 1 or more. Raises
-    `CallerError` for a request that can't be carried out as it was put, or a counter that fails; a
-    candidate that can't be read is only left out.
+    counts in a text, 0 or more; ``top_k`` units at most are printed, 1 or more. ``frame`` is a line
+    that opens the block: where it does not fit, nothing does. Raises `CallerError` for a request
+    that can't be carried out as it was put, or a counter that fails; a candidate that can't be read
+    is only left out.
     """
     _check_query(query)
     _check_number("budget", budget, 0)
@@ -88,7 +91,7 @@ def assemble(
     with uncollected():
         read = None if candidates is None else read_all(candidates)
         made = _Assembly(registry, view, Texts(view.graph, rows), budget, count)
-        return made.block(query, read, top_k)
+        return made.block(query, read, top_k, frame)
 
 
 def _check_query(query: object) -> None:
@@ -125,9 +128,16 @@ class _Assembly:
         self.left_out: list[Omission] = []
 
     def block(
-        self, query: str, candidates: list[Given | Unread] | None, top_k: int | None
+        self,
+        query: str,
+        candidates: list[Given | Unread] | None,
+        top_k: int | None,
+        frame: str | None,
     ) -> Block:
         """Judges, ranks and prints."""
+        budget = self.budget
+        if frame is not None and not self.sheet.put_line(frame):
+            self.sheet.budget = self.budget = NOTHING_FITS
         eligible: list[Item] = []
         for one in judged(self.judge, self.judge.summaries() if candidates is None else candidates):
             if isinstance(one, Item):
@@ -150,6 +160,7 @@ class _Assembly:
                 query=query,
                 candidates=candidates,
                 top_k=top_k,
+                frame=frame,
                 renderer=RENDERER,
                 printed=self.printed,
                 omissions=self.left_out,
@@ -157,7 +168,7 @@ class _Assembly:
             text=self.sheet.text,
             citations=tuple(self.cited.citation(row, n) for row, n in self.sheet.numbers.items()),
             notices=tuple(self.notices),
-            budget=self.budget,
+            budget=budget,
             used=self.sheet.used,
             unit=counter_name(self.count),
         )
@@ -316,7 +327,8 @@ def replay(
     texts = Texts(view.graph, rows)
     request = receipt.request
     made = _Assembly(registry, view, texts, request["budget"], count)
-    block = made.block(request["query"], receipts.given(receipt), request["top_k"])
+    given = receipts.given(receipt)
+    block = made.block(request["query"], given, request["top_k"], request.get("frame"))
     return Replay(
         all(block.receipt.digests[name] == receipt.digests[name] for name in _MADE),
         block.text,

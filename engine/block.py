@@ -17,7 +17,19 @@ from doxa.engine.receipt import Receipt
 from doxa.engine.registry import Reason
 from doxa.engine.rendering import source_names
 
-__all__ = ["Block", "Citation", "Made", "Notice", "Printed", "PrintedText", "block_of"]
+if TYPE_CHECKING:
+    from doxa.engine.envelope import Recalled
+
+__all__ = [
+    "Block",
+    "Citation",
+    "Made",
+    "Notice",
+    "Printed",
+    "PrintedText",
+    "block_of",
+    "recalled_as",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,7 @@ class Made(NamedTuple):
     query: str
     candidates: Sequence[Given | Unread] | None
     top_k: int | None
+    frame: str | None
     renderer: str
     printed: Sequence[PrintedText]
     omissions: Sequence[Omission]
@@ -119,8 +132,10 @@ class Made(NamedTuple):
 class _Later:
     """Where a block has what the rest of it is made of."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("_made", "_recalled", "_warnings")
     _made: Made
+    _recalled: Recalled | None
+    _warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +177,16 @@ class Block(_Later):
         return self.receipt.view if made is None else dict(made.view)
 
     @property
+    def recalled(self) -> Recalled | None:
+        """The answer that it was made from; ``None`` where there was no question to answer."""
+        return getattr(self, "_recalled", None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What whoever asked should know besides, such as that more is pinned than is given."""
+        return getattr(self, "_warnings", ())
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """The candidates that are printed, in order."""
         return tuple(one.id for one in self.printed if one.kind == "candidate")
@@ -187,6 +212,10 @@ class Block(_Later):
 
     def as_dict(self) -> dict[str, Any]:
         """The block as a JSON object, with its receipt."""
+        asked = self.recalled
+        more = {} if asked is None else {"recalled": asked.as_dict()}
+        if self.warnings:
+            more["warnings"] = list(self.warnings)
         return {
             "text": self.text,
             "printed": [one.as_dict() for one in self.printed],
@@ -198,7 +227,15 @@ class Block(_Later):
             "unit": self.unit,
             "view": dict(self.view),
             "receipt": self.receipt.as_dict(),
+            **more,
         }
+
+
+def recalled_as(block: Block, recalled: Recalled | None, warnings: tuple[str, ...]) -> Block:
+    """A block with the answer that it was made from."""
+    object.__setattr__(block, "_recalled", recalled)
+    object.__setattr__(block, "_warnings", warnings)
+    return block
 
 
 def block_of(made: Made, **known: Any) -> Block:
@@ -219,7 +256,9 @@ def _receipt(block: Block) -> Receipt:
         "left_out": [one.as_dict() for one in made.omissions],
         "used": block.used,
     }
-    request = receipts.request_json(made.query, made.candidates, block.budget, made.top_k)
+    request = receipts.request_json(
+        made.query, made.candidates, block.budget, made.top_k, made.frame
+    )
     return receipts.make(
         made.view,
         request,

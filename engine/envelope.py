@@ -186,6 +186,7 @@ class Withheld:
     """A document that matched and may not be served: no word of it is given."""
 
     id: str
+    workspace: str
     tier: Tier
     verdict: Verdict
     detail: str

@@ -253,7 +253,7 @@ class _Recall:
             successors = tuple(map(self.graph.claim_id, self.tell.successors(entry.claims)))
             reason, detail = self.finder.barred(entry), self.tell.barred(entry.document)
             tier = tier_of(entry.document)
-            yield Withheld(entry.item.id, tier, reason, detail, successors)
+            yield Withheld(entry.item.id, entry.item.workspace, tier, reason, detail, successors)
 
     def _staleness(self, hits: Sequence[Hit]) -> Staleness | None:
         if not hits:

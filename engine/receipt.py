@@ -180,14 +180,16 @@ def request_json(
     candidates: Sequence[Given | Unread] | None,
     budget: int,
     top_k: int | None,
+    frame: str | None = None,
 ) -> dict[str, Any]:
-    """The whole request; candidates in the order of their ids."""
-    return {
+    """The whole request; candidates in the order of their ids. A frame is there where it was."""
+    found = {
         "query": query,
         "candidates": None if candidates is None else [to_json(one) for one in candidates],
         "budget": budget,
         "top_k": top_k,
     }
+    return found if frame is None else {**found, "frame": frame}
 
 
 def same_log(receipt: Receipt, view: TruthView) -> None:
@@ -300,7 +302,9 @@ def _check_view(view: Mapping[str, Any]) -> None:
 
 
 def _check_request(request: Mapping[str, Any]) -> None:
-    _keys("request", request, ("query", "candidates", "budget", "top_k"))
+    framed = ("frame",) if "frame" in request else ()
+    _keys("request", request, ("query", "candidates", "budget", "top_k", *framed))
+    _check("request.frame", request.get("frame"), not framed or _is_text(request["frame"]))
     _check("request.query", request["query"], _is_text(request["query"]))
     _check(
         "request.budget", request["budget"], _is_int(request["budget"]) and request["budget"] >= 0
