@@ -48,7 +48,7 @@ def _sums(products: Floats) -> Floats:
     left -= second
     high, low = first.sum(axis=1), second.sum(axis=1)
     rest = np.abs(left).sum(axis=1) * 1.01  # no less than the sum, though it is rounded itself
-    sums = high + _moved(low, rest, np.inf)
+    sums: Floats = high + _moved(low, rest, np.inf)
     for row in np.flatnonzero(sums != high + _moved(low, -rest, -np.inf)).tolist():
         sums[row] = math.fsum(products[row].tolist())
     return sums

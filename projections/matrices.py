@@ -122,10 +122,22 @@ def _name(name: str, dimension: int) -> str:
     return f"{_PREFIX}{key}{_MANIFEST}"
 
 
-def manifests(folder: Path) -> Iterator[Manifest]:
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def manifests(folder: Path) -> list[Manifest]:
     """The manifests in a folder that can be read, of whatever ledger; in the order of embedders."""
-    read = (_read(path) for path in folder.glob(f"{_PREFIX}*{_MANIFEST}"))
-    yield from sorted(found for found in read if found is not None)
+    read = (_read(path) for path in _paths(folder))
+    return sorted(found for found in read if found is not None)
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    return folder.glob(f"{_PREFIX}*{_MANIFEST}")
 
 
 class Matrices:
@@ -134,10 +146,19 @@ class Matrices:
 
     def __init__(self, folder: Path, ledger: str, link: Link) -> None:
         self.folder, self.ledger, self.link = folder, ledger, link
+        self._seen: dict[Path, tuple[tuple[int, int] | None, Manifest | None]] = {}
 
     def manifests(self) -> list[Manifest]:
-        """Those that fit this ledger's log."""
-        return [found for found in manifests(self.folder) if self._fits(found)]
+        """Those that fit this ledger's log; only new ones are read."""
+        found = []
+        for path in _paths(self.folder):
+            stamp = _stamp(path)
+            if self._seen.get(path, (None, None))[0] != stamp or stamp is None:
+                self._seen[path] = stamp, _read(path)
+            manifest = self._seen[path][1]
+            if manifest is not None and self._fits(manifest):
+                found.append(manifest)
+        return sorted(found)
 
     def manifest(self, name: str, dimension: int) -> Manifest | None:
         """That of one embedder, if it fits this ledger's log."""
@@ -149,11 +170,7 @@ class Matrices:
 
     def stamp(self, name: str, dimension: int) -> tuple[int, int] | None:
         """What another manifest of the same embedder has another of; None where there is none."""
-        try:
-            found = os.stat(self.folder / _name(name, dimension))
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns
+        return _stamp(self.folder / _name(name, dimension))
 
     def rows(self, manifest: Manifest) -> Vector | None:
         """The rows of a manifest, mapped and not copied; None where they are not as they were

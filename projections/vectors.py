@@ -148,13 +148,15 @@ class Vectors:
     ) -> None:
         self._files = None if folder is None else Matrices(folder, ledger, link)
         self._stores: dict[tuple[str, int], _Store] = {}
+        self._probes: dict[str, tuple[object, int]] = {}  # by name: a function, its dimension
         self._lock = threading.RLock()  # of whatever changes the stores
 
     # -- reading
 
     def stored(self, pool: Pool) -> list[Stored]:
         """The vectors that there are for a pool's documents, by the names of embedders."""
-        found = {key: store.rows.count for key, store in self._stores.items() if store.rows.count}
+        stores = dict(self._stores)  # another thread may be adding one
+        found = {key: store.rows.count for key, store in stores.items() if store.rows.count}
         for manifest in self._files.manifests() if self._files else ():
             key = manifest.name, manifest.dimension
             if manifest.count > found.get(key, 0) and self._sound(pool, *key, manifest.count):
@@ -225,13 +227,18 @@ class Vectors:
     ) -> int | None:
         """The dimension of an embedder that does not state it, by the first document that says
         something; None where there is nothing to do."""
+        probed, dimension = self._probes.get(embedder.name, (None, 0))
+        if probed is embedder.embed:
+            return dimension
         end = len(pool.entities)
         if any(each.name == embedder.name and each.count >= end for each in self.stored(pool)):
             return None
         for at in range(0, end, embedder.batch):
             for said in texts(range(at, min(at + embedder.batch, end))):
                 if said.strip():
-                    return len(embedder.vectors([said], zeros=True)[0])
+                    dimension = len(embedder.vectors([said], zeros=True)[0])
+                    self._probes[embedder.name] = embedder.embed, dimension
+                    return dimension
         return None
 
     # -- keeping
@@ -266,8 +273,12 @@ class Vectors:
             checksum=0,
             present="",
         )
+
+        def same(old: Manifest) -> bool:  # one that is further than this pool is left as it is
+            return old.count > len(pool.entities) or _fits(old, pool)
+
         try:
-            done = files.write(new, rows.present, rows.behind, lambda old: _fits(old, pool))
+            done = files.write(new, rows.present, rows.behind, same)
         except OSError:
             return False
         if done is None:

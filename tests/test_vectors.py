@@ -680,7 +680,10 @@ def test_while_another_process_is_writing_nothing_is_saved(
 
 def test_many_that_save_at_once_leave_what_can_be_used(tmp_path: Path, pool: Documents) -> None:
     def save(count: int) -> bool:
-        return followed(pool_of(*pool.said[:count]), folder=tmp_path).save(pool)
+        some = pool_of(*pool.said[:count])  # as far as a process has come with the log
+        found = Vectors(tmp_path, LEDGER, pool.link)
+        found.follow(some, some.texts, NUMBERS)
+        return found.save(some)
 
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(save, (3, 5, 4, 5)))
