@@ -116,8 +116,9 @@ class Lexical:
             df = sum(len(part.documents) for _, part in found)
             weight = times * _idf(sight.size, df)
             for start, (documents, counts) in found:
-                added = counts / (counts + norms[start:][documents])
-                scores[start:][documents] += weight * added
+                slots = documents + np.intp(start)
+                added = counts / (counts + norms.take(slots))
+                np.add.at(scores, slots, weight * added)  # each slot once
         return Dense(sight, scores)
 
     def _norms_of(self, corpus: Corpus, sight: Sight) -> Floats:
@@ -138,7 +139,7 @@ class Lexical:
         corpus = self._corpus
         if self._path is None:
             return False
-        if self._saved == corpus.position and self._path.exists():
+        if corpus.position == 0 or (self._saved == corpus.position and self._path.exists()):
             return True
         link = self._link_at(corpus.position)
         if link is None:

@@ -46,7 +46,7 @@ class Postings:
     """The segments. Written by one thread; a reader takes those that are there when it asks."""
 
     def __init__(self, segments: Sequence[Segment] = ()) -> None:
-        self.segments: tuple[Segment, ...] = tuple(segments)
+        self.segments = tuple(segment for segment in segments if len(segment.keys))
 
     def add(self, places: Ints, documents: Ints, lengths: Ints, terms: Ints) -> None:
         """Adds documents, at most `AT_ONCE`: by their place and their number there, which goes on
@@ -65,9 +65,9 @@ class Postings:
 
     def merge(self) -> Segment:
         """Makes all segments one, and gives it."""
-        if len(self.segments) != 1:
+        if len(self.segments) > 1:
             self.segments = (merged(self.segments),)
-        return self.segments[0]
+        return merged(self.segments)
 
     def find(self, place: int, terms: Ints, known: int) -> list[list[Found]]:
         """For each term, where it occurs among the first ``known`` documents of a place, in order.

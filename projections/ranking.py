@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from doxa.engine.arms import Floats, Ints
 from doxa.projections.pool import Sight
 
 __all__ = ["Dense", "Sparse", "top"]
+
+_COLUMN: Final = 64  # scores
+_COLUMNS: Final = 4  # for each score that is asked for, from which on looking at columns pays
 
 
 class Dense:
@@ -71,8 +75,20 @@ def top(scores: Floats, n: int) -> Ints:
     the last of them; where there are fewer, all that are above 0."""
     if n <= 0:
         return np.empty(0, np.int64)
-    least = 0.0
-    if n < len(scores):
-        least = float(np.partition(scores, len(scores) - n)[len(scores) - n])
+    least = _floor(scores, n)
     chosen = np.flatnonzero(scores >= least if least > 0 else scores > 0)
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+    found = scores[chosen]
+    if n < len(found):
+        among = found >= np.partition(found, len(found) - n)[len(found) - n]
+        chosen, found = chosen[among], found[among]
+    return chosen[np.argsort(-found, kind="stable")]
+
+
+def _floor(scores: Floats, n: int) -> float:
+    """A number that at least ``n`` scores reach, near the n-th of them: the n-th of the maxima of
+    columns, of which there are many more; 0 where there are too few scores to tell."""
+    columns = len(scores) // _COLUMN
+    if columns < _COLUMNS * n:
+        return 0.0
+    maxima = scores[: columns * _COLUMN].reshape(_COLUMN, columns).max(axis=0)
+    return float(np.partition(maxima, columns - n)[columns - n])
