@@ -77,7 +77,7 @@ class Embedder:
     def vectors(
         self, texts: Sequence[str], *, dimension: int | None = None, zeros: bool = False
     ) -> Vector:
-        """A vector for each text, one row each, in one call. Raises `Unavailable`.
+        """A vector for each text, one row each, ``batch`` of them at a time. Raises `Unavailable`.
 
         A vector that is all zeros has no direction; it is refused, unless ``zeros``: then it stays.
         """
@@ -89,21 +89,24 @@ class Embedder:
         return found
 
     def queries(self, texts: Sequence[str], *, dimension: int | None = None) -> Vector:
-        """The vectors of questions, one row each, in one call. Raises `Unavailable`."""
+        """The vectors of questions, one row each, ``batch`` at a time. Raises `Unavailable`."""
         embed = self.embed_query or self.embed
         return self._asked(embed, texts, dimension or self.dimension, False)
 
     def _asked(
         self, embed: Embed, texts: Sequence[str], dimension: int | None, zeros: bool
     ) -> Vector:
-        given = list(texts)
-        count = len(given)
-        if not count:
-            return np.zeros((0, dimension or 0), np.float32)
+        parts: list[Vector] = []
+        for at in range(0, len(texts), self.batch):
+            parts.append(self._called(embed, list(texts[at : at + self.batch]), dimension, zeros))
+            dimension = parts[0].shape[1]
+        return np.concatenate(parts) if parts else np.zeros((0, dimension or 0), np.float32)
 
+    def _called(self, embed: Embed, texts: list[str], dimension: int | None, zeros: bool) -> Vector:
         def call() -> Vector:  # what it returns is read in there too: it may be made only then
-            return unit_vectors(embed(given), count, self.who, dimension, zeros=zeros)
+            return unit_vectors(embed(texts), count, self.who, dimension, zeros=zeros)
 
+        count = len(texts)  # of what it was given, whatever it makes of the list
         return bounded(call, self.timeout, self.who)
 
 

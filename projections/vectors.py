@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -103,35 +105,32 @@ class _Store:
         self.rows = Rows((), (), np.zeros(0, np.bool_))
         self.saved = 0  # rows that are on disk
         self.stamp: tuple[int, int] | None = None  # of what was last looked for there
-        self._block: Vector = np.zeros((0, dimension), np.float32)
-        self._start = 0  # of the block
+        self._block = 0, np.zeros((0, dimension), np.float32)  # the last, behind its first row
 
     def append(self, vectors: Vector) -> None:
         """Adds rows; they are not copied again as more come."""
-        present = np.concatenate([self.rows.present, vectors.any(axis=1)])
         parts, starts = list(self.rows.parts), list(self.rows.starts)
-        at, done = self.rows.count, 0
+        present = np.concatenate([self.rows.present, vectors.any(axis=1)])
+        at, done, (start, block) = self.rows.count, 0, self._block
         while done < len(vectors):
-            if at - self._start == len(self._block):
-                self._start, self._block = at, np.empty((BLOCK, self.dimension), np.float32)
-            fits = min(len(vectors) - done, BLOCK - (at - self._start))
-            self._block[at - self._start :][:fits] = vectors[done : done + fits]
+            if not start <= at < start + len(block):
+                start, block = at, np.empty((BLOCK, self.dimension), np.float32)
+            fits = min(len(vectors) - done, start + len(block) - at)
+            block[at - start :][:fits] = vectors[done : done + fits]
             at, done = at + fits, done + fits
-            if starts and starts[-1] == self._start:
+            if starts and starts[-1] == start:
                 parts.pop(), starts.pop()
-            parts.append(self._block[: at - self._start])
-            starts.append(self._start)
+            parts.append(block[: at - start])
+            starts.append(start)
+        self._block = start, block
         self.rows = Rows(tuple(parts), tuple(starts), present)
 
     def adopt(self, mapped: Vector, present: Present) -> None:
-        """Takes what is on disk for the first rows; those behind it stay."""
-        mine, count = self.rows, len(mapped)
-        more = [part.copy() for part in mine.behind(count)] if mine.count > count else []
+        """Takes what is on disk, which is no less than what is here."""
+        assert len(mapped) >= self.rows.count, (len(mapped), self.rows.count)
         self.rows = Rows((mapped,), (0,), present)
-        self._block, self._start = np.zeros((0, self.dimension), np.float32), count
-        self.saved = count
-        for part in more:
-            self.append(part)
+        self._block = len(mapped), np.zeros((0, self.dimension), np.float32)
+        self.saved = len(mapped)
 
 
 class Vectors:
@@ -149,7 +148,13 @@ class Vectors:
         self._files = None if folder is None else Matrices(folder, ledger, link)
         self._stores: dict[tuple[str, int], _Store] = {}
         self._probes: dict[str, tuple[object, int]] = {}  # by name: a function, its dimension
-        self._lock = threading.RLock()  # of whatever changes the stores
+        self.start_locks()
+        _opened.add(self)
+
+    def start_locks(self) -> None:
+        """Makes new locks, which nobody holds."""
+        self._growing = threading.Lock()  # held while new documents are embedded, or written
+        self._looking = threading.Lock()  # held for a moment, by whoever changes a store
 
     # -- reading
 
@@ -172,22 +177,23 @@ class Vectors:
         disk where there are fewer than ``wanted``: another process may have stored more."""
         store = self._stores.get((name, dimension))
         if store is None or store.rows.count < wanted:
-            with self._lock:
-                store = self._looked_up(pool, name, dimension)
+            store = self._looked_up(pool, name, dimension)
         return store.rows if store.rows.count else None
 
     def _looked_up(self, pool: Pool, name: str, dimension: int) -> _Store:
         """The store of one embedder, with what is on disk by now."""
-        store = self._stores.setdefault((name, dimension), _Store(name, dimension))
-        stamp = self._files.stamp(name, dimension) if self._files else None
-        if self._files is not None and stamp is not None and stamp != store.stamp:
+        with self._looking:
+            store = self._stores.setdefault((name, dimension), _Store(name, dimension))
+            stamp = self._files.stamp(name, dimension) if self._files else None
+            if self._files is None or stamp is None or stamp == store.stamp:
+                return store
             manifest = self._files.manifest(name, dimension)
             if manifest and manifest.count > store.rows.count and _fits(manifest, pool):
                 store.stamp = stamp
                 mapped = self._files.rows(manifest)
                 if mapped is not None:
                     store.adopt(mapped, manifest.marks())
-        return store
+            return store
 
     # -- growing
 
@@ -207,19 +213,21 @@ class Vectors:
         vector is all zeros, has none and is never found. Raises `Unavailable` where the embedder
         fails; what was embedded before stays.
         """
-        with self._lock:
-            end = len(pool.entities)
+        with self._growing:
             dimension = embedder.dimension or self._probed(pool, texts, embedder)
             if dimension is None:
                 return 0
             store = self._looked_up(pool, embedder.name, dimension)
-            first = store.rows.count
+            first, end = store.rows.count, len(pool.entities)
             end = end if limit is None else min(end, first + limit)
-            for at in range(first, end, embedder.batch):
+            while (at := store.rows.count) < end:
                 numbers = range(at, min(at + embedder.batch, end))
-                store.append(_embedded(embedder, texts(numbers), numbers, dimension))
+                vectors = _embedded(embedder, texts(numbers), numbers, dimension)
+                with self._looking:
+                    if store.rows.count == at:  # else another process has stored more meanwhile
+                        store.append(vectors)
                 if progress is not None:
-                    progress(numbers.stop - first, end - first)
+                    progress(min(store.rows.count, end) - first, end - first)
             return max(0, end - first)
 
     def _probed(
@@ -248,10 +256,10 @@ class Vectors:
         process is writing, or the disk refuses: then it is for the next time."""
         if self._files is None:
             return False
-        with self._lock:
+        with self._growing:
             done = [
                 self._saved(self._files, pool, store)
-                for store in self._stores.values()
+                for store in list(self._stores.values())
                 if store.rows.count > store.saved
             ]
         return all(done)
@@ -285,9 +293,9 @@ class Vectors:
             return False
         store.saved = rows.count
         mapped = files.rows(done) if _fits(done, pool) else None
-        if mapped is not None:
-            store.stamp = files.stamp(store.name, store.dimension)
-            store.adopt(mapped, done.marks())
+        with self._looking:
+            if mapped is not None and len(mapped) >= store.rows.count:
+                store.adopt(mapped, done.marks())
         return True
 
 
@@ -315,3 +323,16 @@ def _embedded(embedder: Embedder, texts: Sequence[str], numbers: range, dimensio
     if saying:
         vectors[saying] = found
     return vectors
+
+
+_opened: weakref.WeakSet[Vectors] = weakref.WeakSet()
+
+
+def _renew_after_fork() -> None:
+    """A child made by fork must not wait for threads of its parent's."""
+    for each in tuple(_opened):
+        each.start_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)

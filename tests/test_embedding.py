@@ -123,6 +123,36 @@ def test_questions_may_be_embedded_in_their_own_way() -> None:
     assert Embedder("x", both.embed).query("a").tolist() == [1.0, 0.0]
 
 
+def test_no_more_texts_go_into_one_call_than_a_batch_has() -> None:
+    asked: list[int] = []
+
+    def counting(texts: list[str]) -> list[list[float]]:
+        asked.append(len(texts))
+        return [[1.0, float(text)] for text in texts]
+
+    embedder = Embedder("x", counting, batch=3)
+    texts = [str(number) for number in range(7)]
+    assert embedder.vectors(texts).tolist() == [embedder.query(text).tolist() for text in texts]
+    assert asked[:3] == [3, 3, 1]
+
+
+def test_a_dimension_that_changes_between_two_calls_is_refused() -> None:
+    wavering = Embedder("x", lambda texts: [[1.0] * len(text) for text in texts], batch=1)
+    assert (
+        "has dimension 3 where 2 is expected"
+        in refusal(lambda: wavering.queries(["ab", "abc"])).detail
+    )
+
+
+def test_a_list_that_was_emptied_by_the_embedder_still_counts() -> None:
+    assert (
+        "0 vectors for 2 texts"
+        in refusal(
+            lambda: Embedder("x", lambda texts: [texts.pop(), texts.pop()][2:]).vectors(["a", "b"])
+        ).detail
+    )
+
+
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -479,6 +480,68 @@ def test_embedders_are_kept_side_by_side() -> None:
         Stored("numbers", 3, 2),
         Stored("wide", 3, 1),
     ]
+
+
+def test_a_search_does_not_wait_for_vectors_that_are_being_made() -> None:
+    pool, started, release = pool_of("1 0", "0 1", "1 1"), threading.Event(), threading.Event()
+
+    def slowly(texts: list[str]) -> list[list[float]]:
+        if texts == ["0 1"]:
+            started.set()
+            release.wait(60)
+        return numbers_of(texts)
+
+    embedder = Embedder("slow", slowly, dimension=2, batch=1)
+    found = Vectors()
+    with ThreadPoolExecutor(1) as threads:
+        following = threads.submit(found.follow, pool, pool.texts, embedder)
+        try:
+            assert started.wait(60)
+            arm = DenseArm(found, pool, embedder)
+            assert arm.search("1 0", view(1)).total == 1
+            assert refused(lambda: arm.search("1 0", view(3))).reason is Gap.NOT_READY
+        finally:
+            release.set()
+        assert following.result() == 3
+    assert arm.search("1 0", view(3)).total == 3
+
+
+def test_what_another_process_stores_in_the_meantime_is_not_stored_twice(tmp_path: Path) -> None:
+    pool = pool_of(*(f"1 {number}" for number in range(5)))
+    arm: list[DenseArm] = []
+
+    def meanwhile(texts: list[str]) -> list[list[float]]:
+        if texts == ["1 1"]:
+            other = followed(pool, Embedder("x", numbers_of, dimension=2), tmp_path)
+            assert other.save(pool)
+            assert arm[0].search_vector([1, 0], view(5)).total == 5
+        return numbers_of(texts)
+
+    embedder = Embedder("x", meanwhile, dimension=2, batch=1)
+    found = Vectors(tmp_path, LEDGER, pool.link)
+    arm.append(DenseArm(found, pool, embedder))
+    assert found.follow(pool, pool.texts, embedder) == 5
+    assert found.stored(pool) == [Stored("x", 2, 5)]
+    expected = listed(DenseArm(followed(pool), pool, NUMBERS).search("1 0", view(5)), 5)
+    assert listed(arm[0].search("1 0", view(5)), 5) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_child_made_by_fork_waits_for_no_thread_of_its_parents() -> None:
+    pool = pool_of("1 0", "0 1")
+    found = Vectors()
+    found.follow(pool, pool.texts, NUMBERS, limit=1)
+    with found._growing, found._looking:
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                count = found.follow(pool, pool.texts, NUMBERS)
+                code = 0 if count == 1 and found.stored(pool)[0].count == 2 else 2
+            finally:
+                os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 # ---------------------------------------------------------------- keeping
