@@ -417,7 +417,7 @@ def _place(hit: Rated) -> tuple[float, str, int]:
 
 def _positive(scores: Sequence[object] | None, count: int) -> list[float] | None:
     """The rerank scores as they may be multiplied: all of them, or none."""
-    if scores is None or len(scores) != count or not count:
+    if scores is None or len(scores) != count:
         return None
     found: list[float] = []
     for score in scores:

@@ -99,6 +99,10 @@ def test_age_runs_from_the_last_observation_or_else_from_the_recording() -> None
     assert judge(unseen, now=NOW).freshness == 0.25
 
 
+def test_an_observation_at_the_beginning_of_time_is_one() -> None:
+    assert judge(hit(observed_at=0, recorded_at=MONTH), now=MONTH).freshness == 0.5
+
+
 def test_an_observation_may_be_older_than_its_recording() -> None:
     late = hit(observed_at=NOW - 4 * MONTH, recorded_at=NOW)
     assert judge(late, now=NOW).grade is Grade.CONTEXT_INVALID
@@ -320,7 +324,7 @@ def test_nothing_is_left_out_and_what_is_not_eligible_keeps_its_place() -> None:
 
 def test_no_hits_make_no_order() -> None:
     ranked = rerank([], [], now=NOW)
-    assert ranked.hits == ()
+    assert (ranked.hits, ranked.trace.why) == ((), "re-ranked: base score from the rerank scores")
     assert ranked.trace.as_dict()["grade_counts"] == {"valid": 0, "stale": 0, "context_invalid": 0}
 
 
