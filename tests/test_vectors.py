@@ -304,6 +304,21 @@ def test_what_the_matrix_product_can_not_tell_apart_is_told_apart() -> None:
     assert [document for _, document in first] == pool.entities[[1, 3]].tolist()
 
 
+def test_what_the_matrix_product_puts_first_need_not_be_first() -> None:
+    random = np.random.default_rng(1)
+    question = random.standard_normal(384)
+    near = np.repeat(question[None] + random.standard_normal(384), 200, axis=0)
+    near *= 1 + random.choice([-1e-7, 0, 1e-7], near.shape)
+    pool = pool_of(*(" ".join(map(repr, row)) for row in near.tolist()))
+    found = followed(pool)
+    ranking = DenseArm(found, pool, NUMBERS).search_vector(question, view(200))
+    unit = unit_vectors([question], 1, "a test")[0].tolist()
+    expected = slow.ranked(embedded(pool, found, 384), unit, 200, {""})
+    assert pool.entities[ranking._products.argmax()] != expected[0][1]
+    for n in (1, 2, 5, 20):
+        assert listed(ranking, n) == slow.best(expected, n)
+
+
 def test_equal_vectors_come_together_however_few_are_asked_for() -> None:
     pool = pool_of(*["1 0"] * 50, "0 1")
     ranking = DenseArm(followed(pool), pool, NUMBERS).search("2 0", view(51))
@@ -602,7 +617,7 @@ def test_saving_more_leaves_the_rows_that_are_there(folder: Path, pool: Document
 
 def test_rows_of_a_killed_writer_are_written_over(folder: Path, pool: Documents) -> None:
     with open(only(folder, ".f32"), "ab") as file:
-        file.write(b"torn of")
+        file.write(b"torn off" * 9)
     (folder / "dense-0000.new").write_text("{")
     (folder / "dense-0000.f32").write_bytes(b"")
     assert loaded(folder, pool) == [Stored("numbers", 2, 5)]
