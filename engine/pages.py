@@ -14,7 +14,7 @@ from doxa.engine.codec import Fields
 from doxa.engine.log import Row
 from doxa.engine.plain import Plain
 
-__all__ = ["READ", "Fields", "Page", "commit_ends"]
+__all__ = ["READ", "Fields", "Page", "commit_ends", "parsed"]
 
 _AROUND: Final = {"v", "id", "workspace", "valid_from", "valid_to"}
 READ: Final = {
@@ -39,7 +39,7 @@ class Page:
     def read(cls, rows: Sequence[Row]) -> Page:
         """The fields of stored rows."""
         _, _, kinds, stored, data, _ = zip(*rows, strict=True)
-        heads, contents = _parsed(stored), _parsed(data)
+        heads, contents = parsed(stored), parsed(data)
         version = codec.VERSION
         for i, (kind, head) in enumerate(zip(kinds, heads, strict=True)):
             known = READ.get(kind)
@@ -82,7 +82,7 @@ def _sort(kind: str) -> str:
     return "claim" if kind in _SUPPORTED else kind
 
 
-def _parsed(texts: Sequence[bytes | None]) -> list[Any]:
+def parsed(texts: Sequence[bytes | None]) -> list[Any]:
     """The values of JSON texts; ``None`` where there is none. Raises `ValueError`."""
     found: list[Any] = []
     for start in range(0, len(texts), _PART):

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from pydantic_core import from_json
-
 from doxa.engine import codec
 from doxa.engine.documents import Document, documents, spoken
 from doxa.engine.graph import ARTEFACT, CLAIM, SUPPORT
 from doxa.engine.log import Row
+from doxa.engine.pages import parsed
 
 __all__ = ["Read", "read"]
 
@@ -56,10 +55,9 @@ def _may_say(kind: str, data: bytes) -> bool:
 def _parsed(rows: Sequence[Row]) -> Sequence[Any]:
     """The contents of rows; ``None`` for what can't be read here."""
     try:
-        values = from_json(b"[%b]" % b",".join([row.data or b"null" for row in rows]))
+        return parsed([row.data for row in rows])
     except ValueError:
-        values = ()
-    return values if len(values) == len(rows) else [None] * len(rows)
+        return [None] * len(rows)
 
 
 def _plainly(row: Row, content: Any) -> list[Read] | None:
@@ -68,7 +66,7 @@ def _plainly(row: Row, content: Any) -> list[Read] | None:
     if type(content) is not dict or not head.startswith(_PLAIN):
         return None
     try:
-        place = from_json(head).get("workspace", "") if b'"workspace"' in head else ""
+        place = parsed([head])[0].get("workspace", "") if b'"workspace"' in head else ""
         return [Read(position, place, one) for one in _DOCUMENTS[kind](content)]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -8,6 +8,7 @@ multiple of 64 bytes, in the machine's byte order.
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import struct
@@ -20,7 +21,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pydantic_core import from_json, to_json
 
 __all__ = ["Unfit", "load", "save"]
 
@@ -45,7 +45,8 @@ def save(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[
         places[name] = (at, values.dtype.str, values.size)
         sections.append((data, bytes(-len(data) % _ALIGN)))
         at += len(data) + len(sections[-1][1])
-    directory = to_json({"about": about, "order": sys.byteorder, "size": at, "arrays": places})
+    whole = {"about": about, "order": sys.byteorder, "size": at, "arrays": places}
+    directory = json.dumps(whole).encode()
     start = _start(len(directory))
     crc = 0
     for data, padding in sections:
@@ -95,7 +96,7 @@ def load(path: Path) -> tuple[dict[str, Any], Arrays]:
     text = bytes(mapped[_HEAD.size : _HEAD.size + length])
     if magic != _MAGIC or zlib.crc32(text) != crc_directory:
         raise Unfit("it is not as it was written")
-    directory = from_json(text)
+    directory = json.loads(text)
     rest = mapped[_start(length) :]
     if directory["order"] != sys.byteorder or len(rest) != directory["size"]:
         raise Unfit("it is of another machine, or cut off")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -33,12 +34,11 @@ class Triggers:
         self._owners.append(document)
         self._terms.extend(terms)
         self._ends.append(len(self._terms))
-        runs = self._runs.setdefault(place, {})
-        runs.setdefault(array("i", terms).tobytes(), array("i")).append(document)
         self._first.setdefault(place, set()).add(terms[0])
         lengths = self._lengths.get(place, ())
         if len(terms) not in lengths:
             self._lengths[place] = tuple(sorted((*lengths, len(terms))))
+        self._put(place, document, array("i", terms).tobytes())
 
     def fired(self, place: int, asked: Sequence[int], known: int) -> Iterable[tuple[int, Any]]:
         """The lengths of phrases that occur in a question, each with documents, ascending, of the
@@ -71,10 +71,26 @@ class Triggers:
     @classmethod
     def load(cls, arrays: Mapping[str, npt.NDArray[Any]], places: npt.NDArray[Any]) -> Triggers:
         """What `sealed` gave; ``places`` are those of all documents."""
-        found = cls()
-        owners, ends = arrays["owners"].tolist(), arrays["ends"].tolist()
-        terms = arrays["terms"].tolist()
-        of = places[arrays["owners"]].tolist()
-        for i, (place, owner) in enumerate(zip(of, owners, strict=True)):
-            found.add(place, owner, terms[ends[i] : ends[i + 1]])
+        found, raw = cls(), arrays["terms"].astype(np.int32).tobytes()
+        found._owners.frombytes(arrays["owners"].astype(np.int32).tobytes())
+        found._terms.frombytes(raw)
+        found._ends = array("i", arrays["ends"].tolist())
+        of, first = places[arrays["owners"]].tolist(), arrays["terms"][arrays["ends"][:-1]].tolist()
+        lengths: dict[int, set[int]] = {}
+        bounds = zip(of, found._owners, first, pairwise(found._ends), strict=True)
+        for place, owner, term, (low, high) in bounds:
+            found._put(place, owner, raw[low * _BYTES : high * _BYTES])
+            found._first.setdefault(place, set()).add(term)
+            lengths.setdefault(place, set()).add(high - low)
+        found._lengths = {place: tuple(sorted(some)) for place, some in lengths.items()}
         return found
+
+    def _put(self, place: int, document: int, run: bytes) -> None:
+        runs = self._runs.get(place)
+        if runs is None:
+            runs = self._runs[place] = {}
+        documents = runs.get(run)
+        if documents is None:
+            runs[run] = array("i", (document,))
+        else:
+            documents.append(document)

@@ -27,8 +27,10 @@ _WORD: Final = regex.compile(r"(?w)\b\w.*?\b", regex.DOTALL)
 # Normalising sorts the marks on a letter in quadratic time; 30 are what UAX #15 calls safe. The
 # two halfwidth ones are letters that become marks.
 _MARKS: Final = regex.compile(r"([\p{M}\uFF9E\uFF9F]{30})[\p{M}\uFF9E\uFF9F]+")
+_MAY_MARK: Final = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]")  # all of these, and much else
 # Scripts without spaces between words, which the boundaries take apart sign by sign.
 _NEIGHBOURS: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}")
+_MAY_NEIGHBOUR: Final = re.compile("[\u0e00-\u1fff\u2e80-\U0010ffff]")  # all of these, and others
 _LANGUAGE: Final = "english"
 
 METHOD: Final = "-".join(
@@ -74,7 +76,8 @@ def searched(text: str) -> list[str]:
         return _ASCII.findall(text.lower())
     folded = _folded(text)
     found: list[str] = _WORD.findall(folded)
-    found += _NEIGHBOURS.findall(folded, overlapped=True)
+    if _MAY_NEIGHBOUR.search(folded):
+        found += _NEIGHBOURS.findall(folded, overlapped=True)
     return found
 
 
@@ -86,8 +89,9 @@ def stem(word: str) -> str:
 
 def _folded(text: str) -> str:
     """A text without differences of case and form: NFKC, casefold, NFKC."""
-    whole = text.encode("utf-8", "replace").decode()  # a question may hold half a surrogate pair
-    short = _MARKS.sub(r"\1", whole)
-    folded = unicodedata.normalize("NFKC", short).casefold()
-    plain = unicodedata.normalize("NFKC", _MARKS.sub(r"\1", folded))
+    text = text.encode("utf-8", "replace").decode()  # a question may hold half a surrogate pair
+    if _MAY_MARK.search(text):
+        text = _MARKS.sub(r"\1", text)
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    plain = unicodedata.normalize("NFKC", folded)
     return plain.replace("\u2019", "'").replace("\xad", "").replace("_", " ")

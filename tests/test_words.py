@@ -88,6 +88,13 @@ def test_marks_beyond_all_sense_are_left_out() -> None:
     assert words("e" + "\u0301\u0323" * 50 + " x") == words("e" + "\u0301\u0323" * 15 + " x")
 
 
+def test_what_is_looked_for_in_a_short_way_is_all_there_is() -> None:
+    signs = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    marks, neighbours = regex.compile(r"[\p{M}\uFF9E\uFF9F]"), module._NEIGHBOURS
+    assert all(module._MAY_MARK.match(sign) for sign in signs if marks.match(sign))
+    assert all(module._MAY_NEIGHBOUR.match(sign) for sign in signs if neighbours.match(sign * 2))
+
+
 def test_threads_stem_side_by_side() -> None:
     found: list[list[str]] = []
     texts = [f"running {n} lives tokens stemming" for n in range(300)]
