@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from doxa.trusting import Gated, Size, gate, trust_of
 
 if TYPE_CHECKING:
     from doxa.engine.arms import Arm
+    from doxa.engine.candidates import Candidate
     from doxa.engine.embedding import Embedder
     from doxa.engine.registry import Registry
     from doxa.projections.dense import DenseArm
@@ -135,9 +136,17 @@ class Asking:
             index=" + ".join(arms[name].generation for name in sorted(arms) if name != "triggers"),
             missing=tuple(self.missing),
             refusals=self.gated.refusals,
+            similar=None if self.embedder is None else self._similar,
             rerank=None if self.rerank is None else self._reranked,
             entails=None if self.judge is None else self._judged,
         )
+
+    def _similar(self, query: str, texts: list[str]) -> Sequence[float]:
+        """The cosine of each text with a question, computed with vectors made now."""
+        assert self.embedder is not None
+        question = self.embedder.query(query).astype(float)
+        found = self.embedder.vectors(texts, dimension=len(question), zeros=True)
+        return [float(score) for score in found.astype(float) @ question]
 
     def _reranked(self, query: str, texts: list[str]) -> Sequence[float | None]:
         def call() -> list[float | None]:
@@ -153,9 +162,18 @@ class Asking:
 
     # -- answering
 
-    def answer(self, query: str, options: Mapping[str, Any], cursor: object = None) -> Recalled:
-        """The answer to one question, behind a cursor where one is given."""
-        return self._answer(self._asked(query, options), self.arms, cursor)
+    def answer(
+        self,
+        query: str,
+        options: Mapping[str, Any],
+        cursor: object = None,
+        candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
+    ) -> Recalled:
+        """The answer to one question, behind a cursor where one is given; of candidates, where
+        there are some, and else of what is found."""
+        if cursor is not None and candidates is not None:
+            raise CallerError("cursor and candidates are both given; candidates come on one page")
+        return self._answer(self._asked(query, options), self.arms, cursor, candidates)
 
     def answers(self, queries: Sequence[str], options: Mapping[str, Any]) -> list[Recalled]:
         """The answers to several questions, which are embedded together."""
@@ -182,7 +200,13 @@ class Asking:
             refuse_unknown(unknown, "recall", accepted)
         return asked_of(query, self.view, self.mode, options)
 
-    def _answer(self, asked: Asked, arms: Mapping[str, Arm], cursor: object = None) -> Recalled:
+    def _answer(
+        self,
+        asked: Asked,
+        arms: Mapping[str, Arm],
+        cursor: object = None,
+        candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
+    ) -> Recalled:
         request = request_json(
             asked,
             str(self.trust),
@@ -194,8 +218,9 @@ class Asking:
         at, ledger = coordinates(self.view), self.stream.store.ledger_id
         if cursor is not None:
             asked = replace(asked, offset=offset(cursor, ledger, self.view, at, request))
-        answer = recall(self.registry, self.view, self.stream.rows, asked, self.means(arms))
-        if answer.more is None:
+        means = self.means(arms)
+        answer = recall(self.registry, self.view, self.stream.rows, asked, means, candidates)
+        if answer.more is None or candidates is not None:
             return answer
         return answer.but(cursor=cursor_of(ledger, at, request, answer.more))
 

@@ -204,7 +204,8 @@ class _Sources:
         if isinstance(candidates, str):
             if candidates != REGISTERED:
                 raise CallerError(
-                    f"candidates is {candidates!r:.60}; give a list, {REGISTERED!r}, or none"
+                    f"candidates is {candidates!r:.60}; give a list of candidates, or "
+                    f"{REGISTERED!r}, or leave them out"
                 )
             return _Made(None, top_k=top_k)
         return _Made(candidates, top_k=top_k)
@@ -226,7 +227,8 @@ class _Sources:
         asked = {**options, **({} if top_k is None else {"top_k": top_k})}
         answer = self.ledger.recall(query, view=self.view, **asked)
         found = context.found(answer, (one.id for one in pinned))
-        return _Made([*pinned, *found], context.FRAME, None, answer, warnings)
+        chosen = [*pinned, *found]
+        return _Made(chosen, context.FRAME if chosen else None, None, answer, warnings)
 
 
 def _budget(value: object) -> int:

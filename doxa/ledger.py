@@ -375,4 +375,5 @@ class Ledger(Writing, Querying, Assembling):
     arecall = _twin(Recalling.recall)
     arecall_batch = _twin(Recalling.recall_batch)
     acalibrate = _twin(Calibrating.calibrate)
+    acalibration = _twin(Calibrating.calibration)
     acalibration_drift = _twin(Calibrating.calibration_drift)

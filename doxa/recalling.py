@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from doxa.views import TruthView
 
 if TYPE_CHECKING:
     from doxa.asking import Asking
+    from doxa.engine.candidates import Candidate
     from doxa.engine.embedding import Embedder
     from doxa.engine.envelope import Recalled
     from doxa.engine.sqlite import SQLiteRecorder
@@ -81,6 +82,7 @@ class Recalling:
         calibration: str | None = None,
         fresh: bool = True,
         cursor: str | None = None,
+        candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> Recalled:
         """What may be believed, at a view, of what a question finds.
@@ -94,7 +96,8 @@ class Recalling:
         how fresh and how well vouched for each hit is, ``validity_annotate`` only says so, with
         ``freshness_from`` and ``now``. ``max_age`` is the age, in seconds, that is stale.
         ``predecessors`` are told on request. Each way of searching gives ``pool`` (100) documents
-        at most, and looks at ``scan_limit``. With ``fresh=False`` the index answers as it is.
+        at most, and looks at ``scan_limit``. With ``fresh=False`` the index answers as it is. With
+        ``candidates`` (as of `assemble`) these are judged in place of what is found.
 
         ``rerank(query, texts)`` gives a score for each text, ``judge(query, texts)`` whether each
         answers the question (asked about hits that are ``ok`` alone); they have ``timeout``
@@ -103,7 +106,7 @@ class Recalling:
         ``reasons``.
         """
         asking = self._asking(view, mode, trust, rerank, judge, timeout, calibration, fresh)
-        return asking.answer(query, options, cursor)
+        return asking.answer(query, options, cursor, candidates)
 
     def recall_batch(
         self,

@@ -47,8 +47,9 @@ class Means:
 
     ``arms`` by name; ``missing`` says why one that was asked for is not among them. ``refusals``
     are the reasons why the gate can't run. ``documents`` is how many the view sees. ``rerank``
-    gives a score for each text, ``entails`` whether each answers the question: both raise
-    `Unavailable` where they can't.
+    gives a score for each text, ``entails`` whether each answers the question, ``similar`` the
+    cosine of each with the question, -1 where it has none: they raise `Unavailable` where they
+    can't.
     """
 
     arms: Mapping[str, Arm]
@@ -58,6 +59,7 @@ class Means:
     missing: Sequence[Missing] = ()
     refusals: Sequence[Missing] = ()
     warnings: Sequence[str] = ()
+    similar: Callable[[str, list[str]], Sequence[float]] | None = None
     rerank: Callable[[str, list[str]], Sequence[float | None]] | None = None
     entails: Callable[[str, list[str]], Sequence[bool]] | None = None
 

@@ -153,6 +153,8 @@ class _Assembly:
                 self._unit(unit, number)
         for unit in ranked[taken:]:
             self._beyond(unit, taken)
+        if candidates and not self.printed and not self.notices:
+            self.sheet.clear()  # a frame around nothing
         self.left_out.sort(key=_in_order)
         return block_of(
             Made(

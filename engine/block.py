@@ -213,7 +213,7 @@ class Block(_Later):
     def as_dict(self) -> dict[str, Any]:
         """The block as a JSON object, with its receipt."""
         asked = self.recalled
-        more = {} if asked is None else {"recalled": asked.as_dict()}
+        more: dict[str, Any] = {} if asked is None else {"recalled": asked.as_dict()}
         if self.warnings:
             more["warnings"] = list(self.warnings)
         return {

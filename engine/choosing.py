@@ -16,9 +16,9 @@ import numpy as np
 from doxa.engine.arms import Ints, Ranking
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.eligibility import NOTHING, Item, Judge, once
-from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, NONE, SUPPORT, entity
 from doxa.engine.lookups import standings
-from doxa.engine.outcomes import Tier, tier_of
+from doxa.engine.outcomes import Tier
 
 __all__ = ["Chooser", "Filters", "Found", "Listed"]
 
@@ -149,6 +149,10 @@ class Chooser:
             for row, passes in zip(listed, passing, strict=True)
         ]
 
+    def passes(self, claims: Sequence[int]) -> bool:
+        """Whether the filters let through what rests on claims: one of them is enough."""
+        return not self._wanted or any(self._passing(claims))
+
     def _passing(self, claims: Sequence[int]) -> list[bool]:
         passing = [True] * len(claims)
         for column, code in self._wanted:
@@ -235,19 +239,16 @@ class Chooser:
             found += self._declared(citation)
         return once(found)
 
-    def ambiguous(self, claims: Iterable[int]) -> list[int]:
-        """The unresolved corrections that may mean one of the claims here."""
-        candidates, view = self.graph.k_candidates, self.view
-        return [
-            row
+    def ambiguous(self, claims: Iterable[int]) -> tuple[str, ...]:
+        """The ids of the unresolved corrections that may mean one of the claims here."""
+        graph, belief, view = self.graph, self.belief, self.view
+        return tuple(
+            graph.id_of(entity(CORRECTION, row))
             for claim in claims
-            if candidates.get(claim)
-            for row in self.belief.ambiguous(claim, view.v, view.k)
-        ]
+            if graph.k_candidates.get(claim)
+            for row in belief.ambiguous(claim, view.v, view.k)
+        )
 
     def in_sight(self, claim: int) -> bool:
         """Whether the view sees a claim and the filters let it through, whatever it is worth."""
         return claim != NONE and self.view.in_sight(claim) and self._passing([claim])[0]
-
-    def tier(self, document: int) -> Tier:
-        return tier_of(document)

@@ -17,6 +17,7 @@ from doxa.engine.events import Ref
 from doxa.engine.graph import CLAIM, entity
 from doxa.engine.outcomes import Tier, Verdict
 from doxa.engine.policies import pinned
+from doxa.engine.ranking import Entry
 from doxa.engine.registry import Registry
 from doxa.engine.texts import Rows, Texts
 from doxa.engine.trust import short
@@ -32,6 +33,7 @@ POINTER: Final = (
     "There is recorded information to ask for: give a question, and what may be believed about it "
     "is put here."
 )
+WITHHELD: Final = "(withheld)"  # in place of a text that is judged, and never printed
 _SERVED: Final = (Verdict.OK, Verdict.UNVERIFIED, Verdict.CONTESTED)
 
 
@@ -48,11 +50,11 @@ def found(answer: Recalled, besides: Iterable[str] = ()) -> list[Candidate]:
     seen.update(hit.id for hit in served)
     for old in answer.withheld:
         if old.id not in seen:
-            made.append(_candidate(old.id, old.workspace, old.tier, "", 0.0))
+            made.append(_candidate(old.id, old.workspace, old.tier, WITHHELD, 0.0))
     return made
 
 
-def _candidate(id: str, workspace: str, tier: Tier, text: str, score: float) -> Candidate:
+def _candidate(id: str, workspace: str, tier: Tier | None, text: str, score: float) -> Candidate:
     """A document as a candidate that rests on itself."""
     itself = Ref(workspace, id)
     if tier is Tier.SUMMARY:
@@ -78,7 +80,7 @@ def always_on(
             view.graph.id_of(document),
             view.graph.names.texts[view.graph.workspace_of(document)],
             Tier.CLAIM,
-            tell.said(document),
+            tell.said(Entry(document, chooser.item(document), (document >> 3,), None)),
             1.0 + ALWAYS_ON - number,
         )
         for number, document in enumerate(eligible[:ALWAYS_ON])

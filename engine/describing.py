@@ -7,17 +7,18 @@ from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.belief import HELD, Standing
+from doxa.engine.belief import Standing
 from doxa.engine.choosing import Chooser
 from doxa.engine.documents import documents
-from doxa.engine.eligibility import Item, once
+from doxa.engine.eligibility import once
 from doxa.engine.envelope import Attribution, Reference
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, KINDS, NONE, POLICY, SUPPORT, entity
 from doxa.engine.items import moment_or_none, own_copy
 from doxa.engine.labels import Labels
-from doxa.engine.outcomes import Gap, Unavailable
+from doxa.engine.outcomes import Gap, Tier, Unavailable
+from doxa.engine.ranking import Entry
 from doxa.engine.texts import Texts, side_text
-from doxa.engine.times import NEG, POS, Instant, shown, span
+from doxa.engine.times import NEG, Instant, shown, span
 
 __all__ = ["Describer"]
 
@@ -32,8 +33,11 @@ class Describer:
         self.view, self.graph, self.belief = chooser.view, chooser.graph, chooser.belief
         self.labels = Labels(chooser.judge)
 
-    def said(self, document: int) -> str:
+    def said(self, entry: Entry) -> str:
         """The words of a document. Raises `Unavailable` where they can't be had."""
+        if entry.given is not None:
+            return entry.given
+        document = entry.document
         graph, kind, row = self.graph, document & 7, document >> 3
         position = graph.position_of(document)
         event = self.texts.event(position)
@@ -47,30 +51,34 @@ class Describer:
         assert kind == SUPPORT, document  # evidence without a quote, shown as a side of a conflict
         return side_text(graph, self.texts, entity(SUPPORT, row))
 
+    def positions(self, entries: Iterable[Entry]) -> list[int]:
+        """Where in the log the words of documents are."""
+        return [self.graph.position_of(one.document) for one in entries if one.given is None]
+
     # -- what it is of
 
-    def about(self, document: int) -> dict[str, Any]:
+    def about(self, entry: Entry) -> dict[str, Any]:
         """Subject, predicate, object, kind and perspective of the claim that it states or quotes;
-        ``None`` each where it is a summary."""
+        ``None`` each where it is a summary, or rests on several."""
         names = ("subject", "predicate", "object", "kind", "perspective")
-        if document & 7 == ARTEFACT:
+        if entry.tier is Tier.SUMMARY or len(entry.claims) != 1:
             return dict.fromkeys(names)
-        graph, (claim,) = self.graph, self.chooser.claims_of(document)
+        graph, (claim,) = self.graph, entry.claims
         texts = graph.names.texts
         columns = (graph.c_subject, graph.c_predicate, graph.c_kind, graph.c_perspective)
         subject, predicate, kind, perspective = (texts[column[claim]] for column in columns)
         value = own_copy(graph.c_object[claim])
         return dict(zip(names, (subject, predicate, value, kind, perspective), strict=True))
 
-    def references(self, document: int, item: Item) -> tuple[Reference, ...]:
+    def references(self, entry: Entry) -> tuple[Reference, ...]:
         """The document itself first, then the claims and supports that it rests on."""
-        found = [document]
-        found += (entity(CLAIM, claim) for claim in self.chooser.claims_of(document))
-        if document & 7 != ARTEFACT:
-            found += self.evidence(document)[: self.LISTED]
+        item, found = entry.item, [] if entry.document < 0 else [entry.document]
+        found += (entity(CLAIM, claim) for claim in entry.claims)
+        if entry.tier is Tier.CLAIM or entry.tier is Tier.QUOTE:
+            found += self.evidence(entry)[: self.LISTED]
         else:
             found += (entity(SUPPORT, support) for support in item.supports)
-            found += (entity(ARTEFACT, citation) for citation in item.citations)
+            found += (entity(ARTEFACT, row) for row in (*item.artefacts, *item.citations))
         return tuple(self._reference(number) for number in once(found))
 
     def _reference(self, number: int) -> Reference:
@@ -89,27 +97,23 @@ class Describer:
             return KINDS[number & 7]
         return "summary" if self.graph.a_summary[number >> 3] else "citation"
 
-    def evidence(self, document: int) -> list[int]:
+    def evidence(self, entry: Entry) -> list[int]:
         """The live evidence about a document's claims, of both stances, in log order; of a quote
         the one that it stands in."""
-        if document & 7 == SUPPORT:
-            return [document]
-        view = self.view
+        if entry.tier is Tier.QUOTE:
+            return [entry.document]
+        view, item = self.view, entry.item
         found = {
             support
-            for claim in self.chooser.claims_of(document)
+            for claim in entry.claims
             for support in self.belief.live_supports(claim, view.v, view.k)
         }
-        if document & 7 == ARTEFACT:
-            row = document >> 3
-            found.update(self.graph.a_supports[row])
-            for citation in self.graph.a_citations[row]:
-                found.update(self.graph.a_supports[citation])
+        found.update(item.supports, item.cited.supports)
         return [entity(SUPPORT, row) for row in sorted(found)]
 
-    def attribution(self, document: int) -> tuple[tuple[Attribution, ...], int]:
+    def attribution(self, entry: Entry) -> tuple[tuple[Attribution, ...], int]:
         """The live evidence, and how much more of it there is."""
-        evidence = self.evidence(document)
+        evidence = self.evidence(entry)
         listed = evidence[: self.LISTED]
         positions = [self.graph.position_of(number) for number in listed]
         self.texts.expect_at(positions)
@@ -138,37 +142,38 @@ class Describer:
 
     # -- when
 
-    def window(self, document: int, item: Item, held: bool) -> tuple[Instant, Instant]:
+    def window(self, entry: Entry) -> tuple[Instant, Instant]:
         """Where around the view's valid_at it applies; of what is not held, the interval that was
         stated."""
-        if held:
-            return self.labels.window(item)
-        if document & 7 == ARTEFACT:
-            return NEG, POS
-        (claim,) = self.chooser.claims_of(document)
+        if entry.held:
+            return self.labels.window(entry.item)
+        (claim,) = entry.claims
         return self.graph.c_from[claim], self.graph.c_to[claim]
 
-    def observed(self, document: int, item: Item, held: bool) -> Instant:
+    def observed(self, entry: Entry) -> Instant:
         """When it was last observed."""
-        if document & 7 == SUPPORT:
-            return self.labels.support_observed(document >> 3)
-        if document & 7 == CLAIM:
-            return self.view.observed(document >> 3)
-        return self.labels.observed(item) if held else self._recorded(document)
+        if entry.tier is Tier.QUOTE:
+            return self.labels.support_observed(entry.document >> 3)
+        if entry.tier is Tier.CLAIM:
+            return self.view.observed(entry.document >> 3)
+        return self.labels.observed(entry.item)
 
-    def _recorded(self, document: int) -> Instant:
-        return self.graph.recorded_of(self.graph.position_of(document))
+    def recorded(self, entry: Entry) -> Instant:
+        """When it was recorded; of a text that was given, the newest that it rests on."""
+        numbers = (reference.position for reference in self.references(entry))
+        position = max(numbers) if entry.document < 0 else self.graph.position_of(entry.document)
+        return self.graph.recorded_of(position)
 
-    def looked_at(self, document: int, item: Item) -> Instant | None:
+    def looked_at(self, entry: Entry) -> Instant | None:
         """When somebody last looked: the latest time that a live support says it was observed at,
         or at which a claim of it was verified; ``None`` where nobody says."""
         graph = self.graph
         stated = [
             graph.s_observed[number >> 3]
-            for number in self.evidence(document)
+            for number in self.evidence(entry)
             if not graph.s_refutes[number >> 3]
         ]
-        verified = self.verified(self.chooser.claims_of(document))
+        verified = self.verified(entry.claims)
         stated += [] if verified is None else [verified]
         return max((at for at in stated if at != NEG), default=None)
 
@@ -195,27 +200,27 @@ class Describer:
             len(self.belief.origins(claim, view.v, view.k)) > 1 for claim in claims
         )
 
-    def label(self, document: int, item: Item, standing: Standing | None, side: str) -> str:
+    def label(self, entry: Entry, side: str) -> str:
         """Standing, applicability and when it was last observed, in words."""
-        held = standing is None or standing in HELD
-        if held:
-            return self.labels.of_item(item, side)
-        low, high = self.window(document, item, held=False)
-        at = self.observed(document, item, held=False)
-        return f"{standing}, {span(low, high)}, observed {shown(at - at % times.DAY)}"
+        if entry.held:
+            return self.labels.of_item(entry.item, side)
+        (low, high), at = self.window(entry), self.observed(entry)
+        return f"{entry.standing}, {span(low, high)}, observed {shown(at - at % times.DAY)}"
 
     # -- why not
 
-    def barred(self, document: int) -> str:
+    def barred(self, entry: Entry) -> str:
         """Why a document may not be served, in words that say nothing of what it says."""
-        graph, view = self.graph, self.view
-        if document & 7 == ARTEFACT:
+        graph, view, document = self.graph, self.view, entry.document
+        if entry.detail is not None:
+            return entry.detail
+        if entry.tier is Tier.SUMMARY:
             problem = self.chooser.judge.artefact(document >> 3, None)
             return "eligible" if problem is None else problem.detail
-        (claim,) = self.chooser.claims_of(document)
-        if document & 7 == SUPPORT and not self.belief.live(document >> 3, view.v, view.k):
+        if entry.tier is Tier.QUOTE and not self.belief.live(document >> 3, view.v, view.k):
             return f"{graph.id_of(document)!r} is not live"
-        return f"{graph.claim_id(claim)!r} is {self.chooser.judge.standing(claim)}"
+        (claim,) = entry.claims
+        return f"{graph.claim_id(claim)!r} is {entry.standing}"
 
     # -- relations
 

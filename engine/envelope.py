@@ -65,7 +65,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One document that was found.
+    """One document that was found; a text that somebody brought has no ``tier``.
 
     ``text`` is what may be handed on: the words as recorded, ``said``, behind a warning where the
     verdict is not ``ok``. ``score`` orders the hits; ``scores`` are those of each arm. ``age`` is
@@ -75,7 +75,7 @@ class Hit:
     """
 
     id: str
-    tier: Tier
+    tier: Tier | None
     workspace: str
     text: str
     said: str
@@ -110,7 +110,7 @@ class Hit:
         """The hit as a JSON object; times are ISO text. ``validity`` is there only on request."""
         found: dict[str, Any] = {
             "id": self.id,
-            "tier": str(self.tier),
+            "tier": None if self.tier is None else str(self.tier),
             "workspace": self.workspace,
             "text": self.text,
             "said": self.said,
@@ -187,7 +187,7 @@ class Withheld:
 
     id: str
     workspace: str
-    tier: Tier
+    tier: Tier | None
     verdict: Verdict
     detail: str
     successors: tuple[str, ...] = ()

@@ -12,11 +12,12 @@ import numpy as np
 
 from doxa.engine.arms import Ranking
 from doxa.engine.asking import Asked, Means, Refused
+from doxa.engine.belief import HELD
 from doxa.engine.choosing import Chooser, Found
 from doxa.engine.describing import Describer
 from doxa.engine.envelope import Missing
-from doxa.engine.graph import CLAIM, CORRECTION, SUPPORT, entity
-from doxa.engine.outcomes import Gap, Mode, Tier, Trust, Unavailable, Verdict, tier_of
+from doxa.engine.graph import ARTEFACT, CLAIM, entity
+from doxa.engine.outcomes import Gap, Mode, Tier, Trust, Unavailable, Verdict
 from doxa.engine.ranking import RRF, Entry, fused
 from doxa.engine.trust import verdict
 
@@ -92,8 +93,13 @@ class Finder:
         for document, score in scores.items():
             self._enter(document, score).nominated = document in nominated
         passed = {one.document: one for found in self.found.values() for one in found.passed}
-        self.withheld = [self._entry(document) for document in passed]
+        self.withheld = [self._entry(document) for document in passed if self._barred(document)]
         self._measure([*self.entries.values(), *self.withheld])
+
+    def _barred(self, document: int) -> bool:
+        """Whether what was passed over may not be served; a held claim only was not asked for."""
+        claim = document >> 3
+        return document & 7 != CLAIM or self.chooser.judge.standing(claim) not in HELD
 
     def _scores_only(self) -> str | None:
         """The arm that is asked for scores and finds nothing itself."""
@@ -139,17 +145,17 @@ class Finder:
         held = entry.trusted or entry.verdict in (Verdict.LOW_CONFIDENCE, Verdict.CONTESTED)
         if not held:
             return entry.verdict
-        return Verdict.RETRACTED if entry.document & 7 == SUPPORT else Verdict.UNSUPPORTED
+        return Verdict.RETRACTED if entry.tier is Tier.QUOTE else Verdict.UNSUPPORTED
 
     def _enter(self, document: int, score: float) -> Entry:
         entry = self.entries[document] = self._entry(document, score)
         return entry
 
     def _entry(self, document: int, score: float = 0.0) -> Entry:
-        chooser, view = self.chooser, self.view
+        chooser = self.chooser
         claims = chooser.claims_of(document)
         standing = None
-        if tier_of(document) is not Tier.SUMMARY:
+        if document & 7 != ARTEFACT:
             standing = chooser.judge.standing(claims[0])
         return Entry(
             document,
@@ -157,22 +163,23 @@ class Finder:
             claims,
             standing,
             score,
-            ambiguous=tuple(
-                view.graph.id_of(entity(CORRECTION, row)) for row in chooser.ambiguous(claims)
-            ),
+            ambiguous=chooser.ambiguous(claims),
         )
 
     def _measure(self, entries: Sequence[Entry]) -> None:
         """Puts the scores of all arms, and the verdicts, to entries."""
+        self._score(entries)
+        for entry in entries:
+            standings = (self.chooser.judge.standing(claim) for claim in entry.claims)
+            entry.verdict = verdict(standings, bool(entry.ambiguous), self.gate, entry.dense)
+
+    def _score(self, entries: Sequence[Entry]) -> None:
         documents = np.array([entry.document for entry in entries], np.int64)
         for name, ranking in self.rankings.items():
             for entry, score in zip(entries, ranking.scores(documents).tolist(), strict=True):
                 entry.scores[name] = None if math.isnan(score) else score
                 if name == DENSE:
                     entry.dense = score
-        for entry in entries:
-            standings = (self.chooser.judge.standing(claim) for claim in entry.claims)
-            entry.verdict = verdict(standings, bool(entry.ambiguous), self.gate, entry.dense)
 
     # -- successors
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from doxa.engine.asking import Refused
-from doxa.engine.belief import HELD, Standing
+from doxa.engine.belief import Standing
 from doxa.engine.conflicts import Unit, units
 from doxa.engine.envelope import Missing
 from doxa.engine.errors import CallerError
 from doxa.engine.finding import Finder
 from doxa.engine.labels import weakest
-from doxa.engine.outcomes import Unavailable, Verdict
+from doxa.engine.outcomes import Trust, Unavailable, Verdict
 from doxa.engine.ranking import Entry, bases, place
 from doxa.engine.validity import Facts, Scope, profiled
 
@@ -54,7 +54,7 @@ class Placer:
         first, end = self.asked.offset, self.asked.offset + self.asked.top_k
         page = bundles[first:end]
         if self._judge_entailment(page):
-            page.sort(key=lambda bundle: not bundle.trusted)
+            page = self._trusted_first(page)
         return page, len(bundles) > end
 
     def _rank(self) -> None:
@@ -75,10 +75,10 @@ class Placer:
         rerank = self.means.rerank
         if rerank is None or not listed:
             return None
-        self.tell.texts.expect_at([self.graph.position_of(entry.document) for entry in listed])
+        self.tell.texts.expect_at(self.tell.positions(listed))
         readable = [entry for entry in listed if self._readable(entry)]
         try:
-            given = [*rerank(self.asked.query, [self.tell.said(e.document) for e in readable])]
+            given = [*rerank(self.asked.query, [self.tell.said(e) for e in readable])]
         except Unavailable as error:
             self.finder.reasons.append(Missing(error.reason, error.detail))
             return None
@@ -93,7 +93,7 @@ class Placer:
     def _readable(self, entry: Entry) -> bool:
         """Whether a document's text is there; where not, it is taken out, and said so."""
         try:
-            self.tell.said(entry.document)
+            self.tell.said(entry)
         except Unavailable as error:
             self.finder.entries.pop(entry.document, None)
             self.finder.reasons.append(Missing(error.reason, error.detail, (entry.item.id,)))
@@ -120,7 +120,6 @@ class Placer:
 
     def _facts(self, entry: Entry, number: int) -> Facts:
         view, tell = self.view, self.tell
-        held = entry.standing is None or entry.standing in HELD
         workspace = entry.item.workspace
         scope = Scope.EXACT if workspace == view.workspace else Scope.GLOBAL
         return Facts(
@@ -128,9 +127,9 @@ class Placer:
             rank=number,
             standing=entry.standing or self._weakest(entry),
             scope=scope if workspace in (view.workspace, "") else Scope.NONE,
-            recorded_at=self.graph.recorded_of(self.graph.position_of(entry.document)),
-            observed_at=tell.looked_at(entry.document, entry.item),
-            valid_to=tell.window(entry.document, entry.item, held)[1],
+            recorded_at=tell.recorded(entry),
+            observed_at=tell.looked_at(entry),
+            valid_to=tell.window(entry)[1],
             verified=tell.verified(entry.claims) is not None,
             corroborated=tell.corroborated(entry.claims),
         )
@@ -139,7 +138,7 @@ class Placer:
         return weakest(self.chooser.judge.standing(claim) for claim in entry.claims)
 
     def _bundles(self) -> list[Bundle]:
-        """All bundles in order: those to be trusted first, then by score, ties by id."""
+        """All bundles in order of their scores, ties by id; but see `_trusted_first`."""
         of_item = {}
         for entry in self.finder.entries.values():
             entry.item = entry.item._replace(score=entry.score)
@@ -151,6 +150,12 @@ class Placer:
                 bundles.append(Bundle(own, unit.conflict.sides, unit.sides, unit.further))
             else:
                 bundles.append(Bundle([of_item[unit.workspace, unit.id]]))
+        return self._trusted_first(bundles)
+
+    def _trusted_first(self, bundles: list[Bundle]) -> list[Bundle]:
+        """Where confidence is judged, those that are ok come first; else the scores alone count."""
+        if self.means.gate.trust is not Trust.STRICT:
+            return bundles
         return sorted(bundles, key=lambda bundle: not bundle.trusted)
 
     def _judge_entailment(self, bundles: Sequence[Bundle]) -> bool:
@@ -162,7 +167,7 @@ class Placer:
             return False
         asked = [entry for entry in asked if self._readable(entry)]
         try:
-            given = [*entails(self.asked.query, [self.tell.said(e.document) for e in asked])]
+            given = [*entails(self.asked.query, [self.tell.said(e) for e in asked])]
         except Unavailable as error:
             raise Refused(Missing(error.reason, error.detail)) from None
         if len(given) != len(asked):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from doxa.engine.belief import Standing
+from doxa.engine.belief import HELD, Standing
 from doxa.engine.choosing import Listed
 from doxa.engine.eligibility import Item
-from doxa.engine.outcomes import Verdict
+from doxa.engine.outcomes import Tier, Verdict, tier_of
 
 __all__ = ["RRF", "Entry", "bases", "fused", "ordered", "place"]
 
@@ -21,9 +21,11 @@ RRF: Final = 60  # the constant of reciprocal rank fusion
 class Entry:
     """One document on its way into an answer.
 
+    ``document`` is its entity; of a text that somebody brought (``given``) a number below 0.
     ``claims`` are those that it is worth as much as, ``standing`` that of the claim which it states
     or quotes; a summary has none of its own. ``score`` orders it, ``scores`` are those of the arms,
-    ``dense`` is the cosine, NaN where there is none.
+    ``dense`` is the cosine, NaN where there is none. ``detail`` says why it may not be served,
+    where that is known.
     """
 
     document: int
@@ -39,6 +41,18 @@ class Entry:
     nominated: bool = False
     ambiguous: tuple[str, ...] = ()
     validity: Mapping[str, object] | None = None
+    given: str | None = None
+    detail: str | None = None
+
+    @property
+    def tier(self) -> Tier | None:
+        """What kind of document it is; ``None`` for a text that somebody brought."""
+        return tier_of(self.document) if self.document >= 0 else None
+
+    @property
+    def held(self) -> bool:
+        """Whether what it rests on is believed."""
+        return self.standing is None or self.standing in HELD
 
     @property
     def trusted(self) -> bool:

@@ -7,11 +7,12 @@ acted on. Nothing here reads a clock, or writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from doxa.engine.asking import Asked, Means, Refused
-from doxa.engine.belief import HELD
+from doxa.engine.brought import BroughtFinder
+from doxa.engine.candidates import Candidate, Given, Unread, read_all
 from doxa.engine.choosing import Chooser
 from doxa.engine.describing import Describer
 from doxa.engine.eligibility import Judge
@@ -19,7 +20,7 @@ from doxa.engine.envelope import Hit, Missing, Pool, Recalled, Staleness, Withhe
 from doxa.engine.finding import Finder
 from doxa.engine.graph import CLAIM
 from doxa.engine.items import moment_or_none
-from doxa.engine.outcomes import Gap, Outcome, Unavailable, Verdict, tier_of
+from doxa.engine.outcomes import Gap, Outcome, Unavailable, Verdict
 from doxa.engine.outline import Group, Page, disclosed, page
 from doxa.engine.placing import Bundle, Placer
 from doxa.engine.ranking import Entry
@@ -36,13 +37,22 @@ __all__ = ["Asked", "Means", "recall"]
 SIDES: Final = 32  # of a conflict that are shown; of a larger one the others are named
 
 
-def recall(registry: Registry, view: TruthView, rows: Rows, asked: Asked, means: Means) -> Recalled:
-    """Answers a question at a view. ``rows`` reads stored events of the log.
+def recall(
+    registry: Registry,
+    view: TruthView,
+    rows: Rows,
+    asked: Asked,
+    means: Means,
+    candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
+) -> Recalled:
+    """Answers a question at a view. ``rows`` reads stored events of the log. With ``candidates``
+    these are judged in place of what the arms find.
 
     Raises `CallerError` where a reranker or a judge gives another number of answers than it was
     asked for.
     """
-    made = _Recall(registry, view, rows, asked, means)
+    brought = None if candidates is None else read_all(candidates)
+    made = _Recall(registry, view, rows, asked, means, brought)
     try:
         if means.refusals:
             raise Refused(*means.refusals)
@@ -55,13 +65,20 @@ class _Recall:
     """One recall under way."""
 
     def __init__(
-        self, registry: Registry, view: TruthView, rows: Rows, asked: Asked, means: Means
+        self,
+        registry: Registry,
+        view: TruthView,
+        rows: Rows,
+        asked: Asked,
+        means: Means,
+        brought: list[Given | Unread] | None,
     ) -> None:
         self.view, self.graph, self.asked, self.means = view, view.graph, asked, means
         texts = Texts(view.graph, rows)
         self.chooser = Chooser(Judge(registry, view, texts), asked.filters)
         self.texts, self.tell = texts, Describer(self.chooser, texts)
-        self.finder = Finder(asked, means, self.chooser, self.tell)
+        at_hand = asked, means, self.chooser, self.tell
+        self.finder = Finder(*at_hand) if brought is None else BroughtFinder(*at_hand, brought)
         self.placer = Placer(self.finder)
 
     def answer(self) -> Recalled:
@@ -92,11 +109,12 @@ class _Recall:
 
     def _expect(self, bundles: Sequence[Bundle]) -> None:
         """Has the events that will be needed read together."""
-        numbers = {entry.document for bundle in bundles for entry in bundle.entries}
-        numbers.update(number for bundle in bundles for number in bundle.bare[:SIDES])
-        for document in list(numbers):
-            numbers.update(self.tell.evidence(document)[: self.tell.LISTED])
-        self.texts.expect_at(sorted({self.graph.position_of(number) for number in numbers}))
+        entries = [entry for bundle in bundles for entry in bundle.entries]
+        numbers = {number for bundle in bundles for number in bundle.bare[:SIDES]}
+        for entry in entries:
+            numbers.update(self.tell.evidence(entry)[: self.tell.LISTED])
+        positions = {self.graph.position_of(number) for number in numbers}
+        self.texts.expect_at(sorted(positions.union(self.tell.positions(entries))))
 
     def _group(self, bundle: Bundle) -> Group:
         """A bundle with its hits; of a conflict those of the sides too that no entry speaks for."""
@@ -126,19 +144,17 @@ class _Recall:
 
     def _hit(self, entry: Entry, side: str, sides: Sequence[int]) -> Hit | None:
         """An entry as it is given; ``None`` where its text can't be had, which is then told."""
-        tell, document = self.tell, entry.document
+        tell = self.tell
         try:
-            said = tell.said(document)
+            said = tell.said(entry)
         except Unavailable as error:
             self._miss(error.reason, error.detail, (entry.item.id,))
             return None
-        held = entry.standing is None or entry.standing in HELD
-        low, high = tell.window(document, entry.item, held)
-        observed = tell.observed(document, entry.item, held)
+        (low, high), observed = tell.window(entry), tell.observed(entry)
         against = tuple(
             self.graph.id_of(number)
             for number in sides[:SIDES]
-            if number != document and number >> 3 not in _claim_rows(number, entry)
+            if number != entry.document and number >> 3 not in _claim_rows(number, entry)
         )
         successors = tuple(map(self.graph.claim_id, tell.successors(entry.claims)))
         names = {
@@ -146,26 +162,26 @@ class _Recall:
             Verdict.SUPERSEDED: successors,
             Verdict.AMBIGUOUS_SUPERSESSION: entry.ambiguous,
         }
-        attribution, unlisted = tell.attribution(document)
+        attribution, unlisted = tell.attribution(entry)
         return Hit(
             id=entry.item.id,
-            tier=tier_of(document),
+            tier=entry.tier,
             workspace=entry.item.workspace,
             text=in_band(entry.verdict, names.get(entry.verdict, ())) + said,
             said=said,
             verdict=entry.verdict,
             standing=entry.standing,
-            label=tell.label(document, entry.item, entry.standing, side),
+            label=tell.label(entry, side),
             score=entry.score,
             scores=entry.scores,
             confidence=self.means.gate.confidence(entry.dense),
-            **tell.about(document),
+            **tell.about(entry),
             valid_from=moment_or_none(low),
             valid_to=moment_or_none(high),
-            recorded_at=moment(self.graph.recorded_of(self.graph.position_of(document))),
+            recorded_at=moment(tell.recorded(entry)),
             observed_at=moment(observed),
             age=max(0, self.asked.now - observed) / 1e6,
-            references=tell.references(document, entry.item),
+            references=tell.references(entry),
             attribution=attribution,
             unlisted=unlisted,
             contested_with=against,
@@ -251,9 +267,10 @@ class _Recall:
     def _withheld(self) -> Iterable[Withheld]:
         for entry in self.finder.withheld:
             successors = tuple(map(self.graph.claim_id, self.tell.successors(entry.claims)))
-            reason, detail = self.finder.barred(entry), self.tell.barred(entry.document)
-            tier = tier_of(entry.document)
-            yield Withheld(entry.item.id, entry.item.workspace, tier, reason, detail, successors)
+            reason, detail = self.finder.barred(entry), self.tell.barred(entry)
+            yield Withheld(
+                entry.item.id, entry.item.workspace, entry.tier, reason, detail, successors
+            )
 
     def _staleness(self, hits: Sequence[Hit]) -> Staleness | None:
         if not hits:

@@ -302,7 +302,7 @@ def _check_view(view: Mapping[str, Any]) -> None:
 
 
 def _check_request(request: Mapping[str, Any]) -> None:
-    framed = ("frame",) if "frame" in request else ()
+    framed = ("frame",) if isinstance(request, dict) and "frame" in request else ()
     _keys("request", request, ("query", "candidates", "budget", "top_k", *framed))
     _check("request.frame", request.get("frame"), not framed or _is_text(request["frame"]))
     _check("request.query", request["query"], _is_text(request["query"]))

@@ -117,6 +117,10 @@ class Sheet:
         self._notes: list[str] = []
         self.used = 0
 
+    def clear(self) -> None:
+        """Takes everything off again."""
+        self.parts, self.numbers, self._notes, self.used = [], {}, [], 0
+
     def put(self, drafts: Sequence[Draft]) -> bool:
         """Prints the drafts of one unit, if they fit with the citations that they bring."""
         numbers, notes, parts = self.numbers, self._notes, []

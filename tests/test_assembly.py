@@ -126,7 +126,9 @@ def test_a_text_bound_to_a_snapshot_vouches_for_the_view_alone(ledger: Ledger) -
     put(ledger)
     view = ledger.view(valid_at=WHEN)
     ledger.summarize("All.", facts=["c1"], binding="snapshot", selection=["ada"], view=view, id="n")
-    (printed,) = ledger.assemble("q", view=ledger.view(valid_at=WHEN), budget=999).printed
+    (printed,) = ledger.assemble(
+        "q", view=ledger.view(valid_at=WHEN), candidates="registered", budget=999
+    ).printed
     assert printed.label == "reported, as of 2024-06-01, observed 2024-03-02"
 
 
@@ -204,7 +206,9 @@ def test_a_summary_brings_its_own_citations(ledger: Ledger) -> None:
     put(ledger)
     cited = ledger.cite("Line", claim="c1", id="q1")
     ledger.summarize("Ada lives in London.", facts=["c1"], citations=[cited], id="n1")
-    block = ledger.assemble("q", view=ledger.view(valid_at=WHEN), budget=1000)
+    block = ledger.assemble(
+        "q", view=ledger.view(valid_at=WHEN), candidates="registered", budget=1000
+    )
     assert block.ids == ("n1",)
     assert [one.id for one in block.citations] == ["q1"]
 
@@ -504,7 +508,7 @@ def test_of_several_reasons_the_first_in_order_counts(ledger: Ledger) -> None:
 # ------------------------------------------------------------ registered summaries
 
 
-def test_without_candidates_the_registered_summaries_are_judged(ledger: Ledger) -> None:
+def test_the_registered_summaries_are_judged_where_they_are_asked_for(ledger: Ledger) -> None:
     put(ledger)
     put(ledger, "c2", valid_to="2024-04-01")
     cited = ledger.cite("Line", claim="c1")
@@ -513,7 +517,9 @@ def test_without_candidates_the_registered_summaries_are_judged(ledger: Ledger) 
     ledger.summarize("Gone.", facts=["c2"], id="c")
     put(ledger, workspace="w")
     ledger.summarize("Elsewhere.", facts=["c1"], workspace="w", id="d")
-    block = ledger.assemble("q", view=ledger.view(valid_at=WHEN), budget=1000)
+    block = ledger.assemble(
+        "q", view=ledger.view(valid_at=WHEN), candidates="registered", budget=1000
+    )
     assert block.ids == ("a", "b")
     assert block.reasons == {"c": "missing_fact"}
 
@@ -527,7 +533,9 @@ def test_summaries_of_one_id_in_two_workspaces_are_two(ledger: Ledger) -> None:
             id="n1",
             workspace=workspace,
         )
-    block = ledger.assemble("q", view=ledger.view(valid_at=WHEN, workspace="w"), budget=1000)
+    block = ledger.assemble(
+        "q", view=ledger.view(valid_at=WHEN, workspace="w"), candidates="registered", budget=1000
+    )
     assert block.ids == ("n1", "n1")
     assert block.text.index("In ''") < block.text.index("In 'w'")
 
@@ -679,7 +687,7 @@ def test_a_counter_that_raises_is_named_with_its_error(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        *({"budget": budget} for budget in (-1, True, 1.0, "9", None)),
+        *({"budget": budget} for budget in (-1, True, 1.0, "9")),
         *({"top_k": top_k} for top_k in (0, -1, True, 1.0, "9")),
         {"count": 5},
     ],

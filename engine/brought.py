@@ -1,0 +1,136 @@
+"""Texts that another search brought, judged in place of what arms find.
+
+A text is worth what it declares that it rests on. One that declares nothing that can be found has
+invalid metadata: it is withheld, and the others still come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from doxa.engine.asking import Asked, Means, Refused
+from doxa.engine.candidates import Given, Omission, Unread
+from doxa.engine.choosing import Chooser
+from doxa.engine.describing import Describer
+from doxa.engine.eligibility import Item, once
+from doxa.engine.envelope import Missing
+from doxa.engine.finding import Finder
+from doxa.engine.graph import NONE
+from doxa.engine.judging import judged
+from doxa.engine.outcomes import Trust, Unavailable, Verdict
+from doxa.engine.ranking import Entry
+from doxa.engine.registry import Reason
+
+__all__ = ["BroughtFinder"]
+
+BROUGHT: Final = "brought"
+_FIRST: Final = -2  # the number of the first text; NONE means none
+
+# What a reason says that is not about the standing of a claim.
+_VERDICTS: Final = {
+    Reason.NOT_YET_REGISTERED: Verdict.NOT_YET_KNOWN,
+    Reason.MISSING_SUPPORT: Verdict.RETRACTED,
+    Reason.WITHDRAWN: Verdict.RETRACTED,
+    Reason.SNAPSHOT_MISMATCH: Verdict.UNSUPPORTED,
+    Reason.REDACTED: Verdict.REDACTED,
+}
+
+
+class BroughtFinder(Finder):
+    """Candidates, as a question finds them: those that may be served, and those withheld."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        means: Means,
+        chooser: Chooser,
+        tell: Describer,
+        candidates: Iterable[Given | Unread],
+    ) -> None:
+        super().__init__(asked, means, chooser, tell)
+        self._candidates = list(candidates)
+        self._texts = {one.id: one.text for one in self._candidates if isinstance(one, Given)}
+
+    @property
+    def asked_arms(self) -> list[str]:
+        """No arm is asked: what was brought stands in for one."""
+        return [BROUGHT]
+
+    def arm_json(self, name: str) -> dict[str, Any]:
+        """What was brought, for the trace."""
+        total = len(self._candidates)
+        return {
+            "name": name,
+            "available": True,
+            "fired": total > 0,
+            "found": total,
+            "scanned": total,
+            "eligible": len(self.entries),
+            "exhausted": True,
+        }
+
+    def find(self) -> None:
+        """Judges the candidates. Raises `Refused` where confidence is to be judged and can't be."""
+        told: dict[int, Verdict] = {}
+        for number, one in enumerate(judged(self.chooser.judge, self._candidates)):
+            document = _FIRST - number
+            if isinstance(one, Item):
+                entry = self._eligible(document, one)
+                if self.chooser.passes(entry.claims):
+                    self.entries[document] = entry
+            else:
+                self.withheld.append(self._omitted(document, one))
+                if one.standing is None:
+                    told[document] = _VERDICTS.get(one.reason, Verdict.INVALID_METADATA)
+        self._measure([*self.entries.values(), *self.withheld])
+        for entry in self.withheld:
+            entry.verdict = told.get(entry.document, entry.verdict)
+        self._promote()
+
+    def _eligible(self, document: int, item: Item) -> Entry:
+        graph = self.graph
+        supports = (*item.supports, *item.cited.supports)
+        claims = once(
+            [*item.facts, *item.cited.facts, *(graph.s_claim[support] for support in supports)]
+        )
+        ambiguous = self.chooser.ambiguous(claims)
+        return Entry(document, item, claims, None, item.score, ambiguous=ambiguous, given=item.text)
+
+    def _omitted(self, document: int, omission: Omission) -> Entry:
+        """A candidate that may not be served; of what it says nothing is given."""
+        id, _, detail, about, standing = omission
+        claim = NONE if about is None else self.chooser.judge.claim(about)
+        claims = () if claim == NONE else (claim,)
+        return Entry(
+            document,
+            Item(id, "", 0.0, "", claims),
+            claims,
+            standing,
+            ambiguous=self.chooser.ambiguous(claims),
+            given="",
+            detail=detail,
+        )
+
+    def _score(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            entry.scores[BROUGHT] = entry.item.score if entry.document < 0 else None
+        similar = self.means.similar
+        if self.gate.trust is Trust.STANDING or similar is None or not entries:
+            return
+        texts = [self._text(entry) for entry in entries]
+        try:
+            scores = similar(self.asked.query, texts)
+        except Unavailable as error:
+            if self.gate.trust is Trust.STRICT:
+                raise Refused(*self.reasons, Missing(error.reason, error.detail)) from None
+            self.reasons.append(Missing(error.reason, error.detail))
+            return
+        for entry, score in zip(entries, scores, strict=True):
+            entry.scores["dense"] = entry.dense = score
+
+    def _text(self, entry: Entry) -> str:
+        """What of a text is compared with the question; it is not given to anybody."""
+        if entry.document >= 0:
+            return self.tell.said(entry)
+        return entry.given or self._texts.get(entry.item.id) or entry.item.id
