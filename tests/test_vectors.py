@@ -307,7 +307,9 @@ def test_what_the_matrix_product_can_not_tell_apart_is_told_apart() -> None:
 def test_what_the_matrix_product_puts_first_need_not_be_first() -> None:
     random = np.random.default_rng(1)
     question = random.standard_normal(384)
-    near = np.repeat(question[None] + random.standard_normal(384), 200, axis=0)
+    across = random.standard_normal(384)
+    across -= question * (across @ question / (question @ question) - 1e-4)
+    near = np.repeat(across[None], 200, axis=0)  # at nearly a right angle: much cancels out
     near *= 1 + random.choice([-1e-7, 0, 1e-7], near.shape)
     pool = pool_of(*(" ".join(map(repr, row)) for row in near.tolist()))
     found = followed(pool)
