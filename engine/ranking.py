@@ -1,9 +1,9 @@
-"""The order of what was found: ranks fused, scores of a reranker, and those to be trusted first."""
+"""The order of what was found: ranks fused, and the scores of a reranker."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,7 @@ from doxa.engine.choosing import Listed
 from doxa.engine.eligibility import Item
 from doxa.engine.outcomes import Tier, Verdict, tier_of
 
-__all__ = ["RRF", "Entry", "bases", "fused", "ordered", "place"]
+__all__ = ["RRF", "Entry", "bases", "fused", "place"]
 
 RRF: Final = 60  # the constant of reciprocal rank fusion
 
@@ -73,11 +73,6 @@ def fused(rankings: Sequence[Sequence[Listed]]) -> dict[int, float]:
 def place(entry: Entry) -> tuple[float, str, str]:
     """The place of an entry: the higher score first, then the id."""
     return -entry.score, entry.item.id, entry.item.workspace
-
-
-def ordered(entries: Iterable[Entry]) -> list[Entry]:
-    """Those to be trusted first, then by score, ties by id."""
-    return sorted(entries, key=lambda entry: (not entry.trusted, *place(entry)))
 
 
 def bases(ids: Sequence[str], scores: Sequence[float | None]) -> list[float]:
