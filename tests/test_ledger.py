@@ -382,8 +382,8 @@ def test_asynchronous_twins_give_the_same(ledger: doxa.Ledger) -> None:
         note = await ledger.asummarize("Ada lives in London.", facts=[home])
         view = await ledger.aview(valid_at=DAY)
         assert view.fingerprint == ledger.view(valid_at=DAY).fingerprint
-        block = await ledger.aassemble("q", view=view, budget=400)
-        assert block.text == ledger.assemble("q", view=view, budget=400).text != ""
+        block = await ledger.aassemble("Ada", view=view, budget=400)
+        assert block.text == ledger.assemble("Ada", view=view, budget=400).text != ""
         await ledger.acorrect(home, "Lisbon", source="t")
         result = await ledger.areconcile(await ledger.aview(valid_at=DAY))
         assert [item.id for item in result.invalidated] == [note]
@@ -392,7 +392,7 @@ def test_asynchronous_twins_give_the_same(ledger: doxa.Ledger) -> None:
             "Lisbon",
         ]
         with pytest.raises(doxa.ViewMoved):
-            await ledger.aassemble("q", view=view, budget=400)
+            await ledger.aassemble("Ada", view=view, budget=400)
         many = [ledger.aclaim("x", "p", n, source="s") for n in range(20)]
         assert len(set(await asyncio.gather(*many))) == 20
         assert (await ledger.averify()).ok
