@@ -12,7 +12,7 @@ from doxa.recalling import Recalling
 from doxa.views import TruthView
 
 if TYPE_CHECKING:
-    from doxa.engine.calibration import Calibration
+    from doxa.engine.calibration import Calibration, Refusal
     from doxa.engine.cases import Case
     from doxa.engine.drift import Drift
     from doxa.engine.embedding import Embedder
@@ -70,13 +70,10 @@ class Calibrating(Recalling):
 
     def calibration(self, view: TruthView) -> Calibration | None:
         """The calibration in force at a view for the ledger's embedder; ``None`` where there is
-        none that can be used."""
+        none that can be used. Raises `CallerError` without an embedder."""
         from doxa.engine.calibration import Calibration
-        from doxa.trusting import in_force
 
-        check_view(view, self._stream)
-        embedder = self._embedder_for("calibration")
-        found = in_force(view, embedder, None, embedder.dimension)
+        found = self._in_force(view)
         return found if isinstance(found, Calibration) else None
 
     def calibration_drift(
@@ -100,6 +97,21 @@ class Calibrating(Recalling):
         for case, score in zip(labelled, scores, strict=True):
             by_label[case.answerable].append(score)
         return drift(found, by_label[True], by_label[False])
+
+    def _in_force(self, view: TruthView, named: str | None = None) -> Calibration | Refusal:
+        """The calibration that a recall at a view uses, of that id where one is named; or why there
+        is none."""
+        from doxa.trusting import in_force
+
+        check_view(view, self._stream)
+        embedder = self._embedder_for("calibration")
+        dimension = embedder.dimension
+        if dimension is None:  # not stated: that of the vectors which there are
+            search = self._searching()
+            search.follow()
+            own = search.own(embedder)
+            dimension = None if own is None else own.dimension
+        return in_force(view, embedder, named, dimension)
 
     def _embedder_for(self, call: str) -> Embedder:
         if self.embedder is None:
