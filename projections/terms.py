@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -22,18 +22,12 @@ class Terms:
 
     def __init__(self) -> None:
         self._names = Names()
+        # the number of the stem of a word, given out where it is new
         self.code_of: Callable[[str], int] = _Codes(self._names).__getitem__
-
-    def __len__(self) -> int:
-        return len(self._names)
 
     def find(self, term: str) -> int:
         """The number of a stem; -1 where it has never occurred."""
         return self._names.find(term)
-
-    def codes(self, words: Iterable[str]) -> Iterable[int]:
-        """The numbers of the stems of words, given out where they are new."""
-        return map(self.code_of, words)
 
     def sealed(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """All of it as numbers and arrays by name."""

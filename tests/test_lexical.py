@@ -18,7 +18,7 @@ from doxa.engine.log import Row
 from doxa.engine.outcomes import Gap, Unavailable
 from doxa.engine.view import TruthView
 from doxa.oracle import lexical as twin
-from doxa.projections import corpus, postings, ranking
+from doxa.projections import corpus, postings, ranking, terms
 from doxa.projections.lexical import Lexical
 from doxa.projections.postings import Postings
 from tests.indexed import WORKSPACES, Indexed, Said, said, texts, words_of
@@ -99,17 +99,17 @@ def test_postings_are_the_same_however_they_are_cut_and_merged(
         some = documents[at : at + random.choice((1, 2, 7))]
         at += len(some)
         numbers = []
-        for place, terms in some:
-            for term in set(terms):
-                here = (counts[place], terms.count(term))
+        for place, has in some:
+            for term in set(has):
+                here = (counts[place], has.count(term))
                 expected.setdefault((place, term), []).append(here)
             numbers.append(counts[place])
             counts[place] += 1
         store.add(
             np.array([place for place, _ in some]),
             np.array(numbers),
-            np.array([len(terms) for _, terms in some]),
-            np.array([term for _, terms in some for term in terms], np.int32),
+            np.array([len(has) for _, has in some]),
+            np.array([term for _, has in some for term in has], np.int32),
         )
         if random.random() < 0.2:
             store.merge()
@@ -205,6 +205,17 @@ def test_a_word_asked_twice_counts_twice() -> None:
     index, view = known.follow(known.index()), known.view(5)
     once, twice = found(index, "owl", view), found(index, "owl owls", view)
     assert twice == {number: 2 * score for number, score in once.items()}
+
+
+def test_the_words_at_hand_are_few_and_all_are_found() -> None:
+    known = Indexed()
+    known.take(claims("owl day", "x" * 200, "owls days", "y" * 50 + "x" * 100))
+    with patch.object(terms, "_KEPT", 2):
+        index = known.follow(known.index())
+    for query in ("owl", "days", "x" * 150, "y" * 50 + "x" * 60):
+        expected = twin.scores(known.documents, query, {""}, known.position, words_of)
+        assert expected
+        assert found(index, query, known.view(known.position)) == expected
 
 
 def test_an_empty_ledger_has_nothing_to_find() -> None:

@@ -87,6 +87,8 @@ def test_one_row_that_can_not_be_read_is_named_as_decoding_names_it() -> None:
     good = row(1, event="claim", id="a", subject="s", predicate="p", object=1)
     with pytest.raises(DamageError, match="a stored claim can't be read"):
         read([good, good._replace(position=2, data=b"{")])
+    with pytest.raises(DamageError, match="a stored claim can't be read"):
+        read([good, good._replace(position=2, head=b'{"v":1,"workspace"')])
     head = json.dumps({"v": codec.VERSION + 1, "id": "a"}, separators=(",", ":")).encode()
     with pytest.raises(NewerFormat):
         read([good, good._replace(position=2, head=head)])
