@@ -85,6 +85,7 @@ class Asking:
                 search.follow()
             except Unavailable as error:
                 self.missing.append(Missing(error.reason, error.detail))
+                return {}
         upto = search.words.position
         if upto < self.view.k:
             detail = f"the indexes go up to revision {upto}, the view to {self.view.k}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -45,6 +47,14 @@ class Search:
         self.words: Lexical = Lexical(kept, store.ledger_id, self._link)
         self.vectors: Vectors = Vectors(kept, store.ledger_id, self._hex)
         self._lock = threading.Lock()  # held by whoever makes the indexes grow
+        _searches.add(self)
+
+    def _start_in_child(self) -> None:
+        """A forked child has none of the threads that may hold the lock, or be in the middle of
+        making an index grow: what they left behind is made anew."""
+        if self._lock.locked():
+            self.words.forget()
+        self._lock = threading.Lock()
 
     def _link(self, position: int) -> bytes | None:
         found = self._store.link_at(position)
@@ -117,9 +127,9 @@ class Search:
         """Writes down what is new; at closing, the index of words only where that is worth it.
         False where something could not be written."""
         with self._lock:
-            fresh = self.words.position - self.words._saved
+            fresh = self.words.position - self.words.saved
             done = True
-            if not closing or fresh >= max(FEW, self.words._saved // PART):
+            if not closing or fresh >= max(FEW, self.words.saved // PART):
                 done = self.words.save()
             return self.vectors.save(self.words.pool) and done
 
@@ -132,3 +142,15 @@ def _told(
         yield page
         if progress is not None and page:
             progress(page[-1].position, head)
+
+
+_searches: weakref.WeakSet[Search] = weakref.WeakSet()
+
+
+def _renew_after_fork() -> None:
+    for search in tuple(_searches):
+        search._start_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)

@@ -112,6 +112,13 @@ class BroughtFinder(Finder):
             detail=detail,
         )
 
+    def _successor(self, claim: int, old: Entry) -> Entry | None:
+        """As of any question; a text that was brought and states the claim is taken for it."""
+        for entry in self.entries.values():
+            if entry.claims == (claim,):
+                return entry
+        return super()._successor(claim, old)
+
     def _score(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             entry.scores[BROUGHT] = entry.item.score if entry.document < 0 else None

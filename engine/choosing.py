@@ -94,6 +94,7 @@ class Chooser:
         seen, size, total = 0, max(FIRST, 2 * wanted), ranking.total
         while seen < total:
             documents, scores = ranking.best(size if limit is None else min(size, limit))
+            assert len(documents) > seen, (len(documents), seen, total)
             fresh, of_them = documents[seen:], scores[seen:]
             fits, barred = self.judged(fresh)
             eligible += map(Listed, fresh[fits].tolist(), of_them[fits].tolist())

@@ -139,17 +139,17 @@ class Placer:
 
     def _bundles(self) -> list[Bundle]:
         """All bundles in order of their scores, ties by id; but see `_trusted_first`."""
-        of_item = {}
+        of_item = {}  # by identity: a text that was brought may have the id of a claim
         for entry in self.finder.entries.values():
             entry.item = entry.item._replace(score=entry.score)
-            of_item[entry.item.workspace, entry.item.id] = entry
+            of_item[id(entry.item)] = entry
         bundles = []
         for unit in units(self.chooser.judge, (entry.item for entry in of_item.values())):
             if isinstance(unit, Unit):
-                own = [of_item[item.workspace, item.id] for item in unit.items]
+                own = [of_item[id(item)] for item in unit.items]
                 bundles.append(Bundle(own, unit.conflict.sides, unit.sides, unit.further))
             else:
-                bundles.append(Bundle([of_item[unit.workspace, unit.id]]))
+                bundles.append(Bundle([of_item[id(unit)]]))
         return self._trusted_first(bundles)
 
     def _trusted_first(self, bundles: list[Bundle]) -> list[Bundle]:

@@ -171,10 +171,19 @@ class Lexical:
         link = self._link_at(about["position"])
         return Corpus.load(about, arrays) if link and link.hex() == about["chain"] else None
 
-    def discard(self) -> None:
-        """Forgets everything, and removes the file: all is made anew from the log then, without
-        what was erased from it. Raises `OSError` where the file can't be removed."""
+    @property
+    def saved(self) -> int:
+        """The position of the log that the file goes up to."""
+        return self._saved
+
+    def forget(self) -> None:
+        """Forgets everything: all is made anew from the log then."""
         self._corpus, self._saved = Corpus(), 0
+
+    def discard(self) -> None:
+        """Forgets everything, and removes the file, so that nothing is left of what was erased from
+        the log. Raises `OSError` where the file can't be removed."""
+        self.forget()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
