@@ -9,6 +9,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -91,7 +93,7 @@ class Chooser:
         """
         eligible: list[Listed] = []
         passed: list[Listed] = []
-        seen, size, total = 0, max(FIRST, 2 * wanted), ranking.total
+        seen, size, total = 0, max(FIRST, wanted + wanted // 4), ranking.total
         while seen < total:
             documents, scores = ranking.best(size if limit is None else min(size, limit))
             assert len(documents) > seen, (len(documents), seen, total)
@@ -99,20 +101,32 @@ class Chooser:
             fits, barred = self.judged(fresh)
             eligible += map(Listed, fresh[fits].tolist(), of_them[fits].tolist())
             passed += map(Listed, fresh[barred].tolist(), of_them[barred].tolist())
-            seen, size = len(documents), 4 * size
+            seen = len(documents)
+            size = max(4 * size, seen + 1)  # many may have scored exactly as the last one did
             if len(eligible) >= wanted or (limit is not None and seen >= limit):
                 break
         return Found(
-            heapq.nsmallest(wanted, eligible, key=self.place),
-            heapq.nsmallest(PASSED, passed, key=self.place),
+            self._first(wanted, eligible),
+            self._first(PASSED, passed),
             seen,
             seen >= total,
             total,
         )
 
-    def place(self, listed: Listed) -> tuple[float, str, int]:
-        """The place of a document in a ranking: the higher score first, then the id."""
-        return -listed.score, self.graph.id_of(listed.document), listed.document
+    def _first(self, n: int, ranked: Sequence[Listed]) -> list[Listed]:
+        """The first of documents that come by their scores: among equal ones, by id."""
+        found: list[Listed] = []
+        for _, equal in groupby(ranked, key=itemgetter(1)):
+            if len(found) >= n:
+                break
+            found += self._by_id([*equal], n - len(found))
+        return found
+
+    def _by_id(self, equal: list[Listed], n: int) -> list[Listed]:
+        if len(equal) == 1:
+            return equal
+        id_of = self.graph.id_of
+        return heapq.nsmallest(n, equal, key=lambda one: (id_of(one.document), one.document))
 
     def judged(self, documents: Ints) -> tuple[Ints, Ints]:
         """The places of what may be served, and of what only passes the filters."""

@@ -32,6 +32,7 @@ class Describer:
         self.chooser, self.texts = chooser, texts
         self.view, self.graph, self.belief = chooser.view, chooser.graph, chooser.belief
         self.labels = Labels(chooser.judge)
+        self._evidence: dict[int, list[int]] = {}
 
     def said(self, entry: Entry) -> str:
         """The words of a document. Raises `Unavailable` where they can't be had."""
@@ -100,6 +101,12 @@ class Describer:
     def evidence(self, entry: Entry) -> list[int]:
         """The live evidence about a document's claims, of both stances, in log order; of a quote
         the one that it stands in."""
+        found = self._evidence.get(entry.document)
+        if found is None:
+            found = self._evidence[entry.document] = self._live_evidence(entry)
+        return found
+
+    def _live_evidence(self, entry: Entry) -> list[int]:
         if entry.tier is Tier.QUOTE:
             return [entry.document]
         view, item = self.view, entry.item
@@ -160,9 +167,10 @@ class Describer:
 
     def recorded(self, entry: Entry) -> Instant:
         """When it was recorded; of a text that was given, the newest that it rests on."""
-        numbers = (reference.position for reference in self.references(entry))
-        position = max(numbers) if entry.document < 0 else self.graph.position_of(entry.document)
-        return self.graph.recorded_of(position)
+        if entry.document >= 0:
+            return self.graph.recorded_of(self.graph.position_of(entry.document))
+        newest = max(reference.position for reference in self.references(entry))
+        return self.graph.recorded_of(newest)
 
     def looked_at(self, entry: Entry) -> Instant | None:
         """When somebody last looked: the latest time that a live support says it was observed at,
