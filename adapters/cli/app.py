@@ -9,11 +9,13 @@ import typer
 import doxa
 from doxa.adapters.cli import (
     assembling,
+    calibrating,
     drawing,
     keeping,
     lines,
     querying,
     reading,
+    recalling,
     registering,
     writing,
 )
@@ -31,7 +33,10 @@ app = typer.Typer(
     help="Bitemporal truth: what did we know, when, and why. Times are ISO text; valid time and "
     "knowledge time are never mixed.",
 )
-for part in (writing, registering, lines, reading, querying, drawing, assembling, keeping):
+for part in (
+    *(writing, registering, lines, reading, querying, drawing),
+    *(recalling, calibrating, assembling, keeping),
+):
     part.add_to(app)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
+from doxa.adapters.cli import asking
 from doxa.adapters.cli import options as opt
+from doxa.adapters.cli.answers import code, tell_reasons
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import document, note, say
+from doxa.engine.block import Block
 from doxa.engine.errors import CallerError
 
 __all__ = ["add_to"]
@@ -18,21 +21,55 @@ __all__ = ["add_to"]
 def assemble(
     path: opt.Path,
     query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="What is asked; it goes into the receipt.")
+        str, typer.Argument(metavar="QUERY", help='What is asked; "" gives a pointer alone.')
     ],
     valid_at: opt.ValidAt,
-    budget: Annotated[int, typer.Option(help="At most so many characters, or what COUNT counts.")],
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="At most so many characters, or what COUNT counts; large is 6000. Left out: 1500.",
+            metavar="N|large",
+        ),
+    ] = None,
     known_at: opt.KnownAt = None,
     candidates: Annotated[
         str | None,
         typer.Option(
-            help="A file of candidates, one JSON object a line; - is stdin. Left out: the "
-            "registered summaries.",
+            help="A file of candidates, one JSON object a line; - is stdin. Left out: what the "
+            "question finds.",
             metavar="FILE",
         ),
     ] = None,
+    registered: Annotated[
+        bool, typer.Option("--registered", help="The candidates are the registered summaries.")
+    ] = False,
+    inject: Annotated[
+        str,
+        typer.Option(
+            help="on_demand, or always_inject: the pinned claims come first, five at most.",
+            metavar="INJECT",
+        ),
+    ] = "on_demand",
     count: opt.Count = None,
     top_k: Annotated[int | None, typer.Option(help="At most so many units.")] = None,
+    embedder: asking.Embedder = None,
+    mode: asking.Mode = None,
+    trust: asking.Trust = None,
+    in_workspace: asking.InWorkspace = None,
+    subject: asking.Subject = None,
+    predicate: asking.Predicate = None,
+    kind: asking.Kind = None,
+    tier: asking.Tier = None,
+    profile: asking.Profile = None,
+    freshness_from: asking.FreshnessFrom = None,
+    now: asking.Now = None,
+    pool: asking.Pool = None,
+    scan_limit: asking.ScanLimit = None,
+    calibration: asking.Calibration = None,
+    rerank: asking.Rerank = None,
+    judge: asking.JudgeBy = None,
+    timeout: asking.Timeout = None,
+    fresh: asking.Fresh = True,
     attempts: Annotated[
         int, typer.Option(help="Begin anew so often if the truth moves meanwhile.")
     ] = 1,
@@ -43,48 +80,91 @@ def assemble(
     perspective: opt.Perspective = None,
     shared: opt.Shared = True,
     as_json: opt.AsJson = False,
-) -> None:
+) -> int:
     """Print what may be believed, within a budget.
 
-    Judges some candidates at a view. What is left out is listed on stderr. Exit 3 if the truth
-    moved while it was made.
+    Of what the question finds or, with candidates, of these. What is left out is listed on stderr.
+    Exit codes of a question are those of recall; 3 if the truth moved while it was made.
     """
-    given = None if candidates is None else opt.read_lines(candidates)
-    counter = opt.counter(count)
     if attempts != 1 and known_at is not None:
         raise CallerError("--attempts goes with a view of the newest knowledge: no --known-at")
-    with opt.reading(path) as ledger:
+    if attempts != 1 and in_workspace is not None:
+        raise CallerError("--attempts does not go with --in-workspace; give --no-shared")
+    options = asking.asked(
+        in_workspace=in_workspace,
+        now=now,
+        tier=tier,
+        rerank=rerank,
+        judge=judge,
+        fresh=fresh,
+        mode=mode,
+        trust=trust,
+        subject=subject,
+        predicate=predicate,
+        kind=kind,
+        profile=profile,
+        freshness_from=freshness_from,
+        pool=pool,
+        scan_limit=scan_limit,
+        calibration=calibration,
+        timeout=timeout,
+    )
+    options |= {
+        "candidates": _candidates(candidates, registered),
+        "budget": _budget(budget),
+        "inject": inject,
+        "count": opt.counter(count),
+        "top_k": top_k,
+    }
+    with opt.reading(path, embedder) as ledger:
         if attempts != 1:
             block = ledger.assemble_fresh(
                 query,
                 valid_at=opt.instant(valid_at),
-                budget=budget,
-                candidates=given,
-                count=counter,
-                top_k=top_k,
                 workspace=workspace,
                 perspective=perspective,
                 shared=shared,
                 attempts=attempts,
+                **options,
             )
         else:
-            block = ledger.assemble(
-                query,
-                view=opt.view(ledger, valid_at, known_at, workspace, perspective, shared),
-                candidates=given,
-                budget=budget,
-                count=counter,
-                top_k=top_k,
-            )
+            view = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)
+            block = ledger.assemble(query, view=view, **options)
     if receipt is not None:
         opt.write_text(receipt, json.dumps(block.receipt.as_dict(), ensure_ascii=False) + "\n")
     if as_json:
         document(block.as_dict())
-        return
+    else:
+        _tell(block)
+    return DONE if block.recalled is None else code(block.recalled)
+
+
+def _candidates(path: str | None, registered: bool) -> Any:
+    if path is not None and registered:
+        raise CallerError("give one of --candidates and --registered")
+    return "registered" if registered else path and opt.read_lines(path)
+
+
+def _budget(text: str | None) -> int | Literal["large"] | None:
+    if text is None:
+        return None
+    if text == "large":
+        return "large"
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    raise CallerError(f"--budget is {text!r:.80}; give a whole number, or large")
+
+
+def _tell(block: Block) -> None:
+    """The block's text on stdout, and what is not in it on stderr."""
     say(block.text)
     note(f"{block.used} of {block.budget} {block.unit}")
     for left in block.left_out:
         note(f"left out: {left.id}: {left.reason}: {left.detail}")
+    for warning in block.warnings:
+        note(f"warning: {warning}")
+    if block.recalled is not None:
+        tell_reasons(block.recalled.but(withheld=()))  # which are among what is left out
 
 
 def replay(

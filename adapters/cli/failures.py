@@ -22,6 +22,7 @@ from doxa.engine.errors import (
     SeveralHeld,
     StorageError,
 )
+from doxa.engine.outcomes import Gap, Unavailable
 
 __all__ = ["CALLER", "CONFLICT", "DAMAGE", "DONE", "NO", "UNEXPECTED", "Commands"]
 
@@ -41,6 +42,7 @@ _CODES: Final[tuple[tuple[type[DoxaError], int], ...]] = (
     (ConflictError, CONFLICT),
     (DamageError, DAMAGE),
     (StorageError, DAMAGE),
+    (Unavailable, CALLER),
 )
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # What typer raises for wrong arguments; the class has no public name in all its versions.
@@ -48,6 +50,8 @@ _Usage: Any = typer.BadParameter.__bases__[0]
 
 
 def _code(error: DoxaError) -> int:
+    if isinstance(error, Unavailable) and getattr(error, "reason", None) is Gap.INDEX_UNAVAILABLE:
+        return DAMAGE  # the log can't be read
     return next((code for kind, code in _CODES if isinstance(error, kind)), UNEXPECTED)
 
 

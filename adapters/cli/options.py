@@ -17,6 +17,7 @@ import doxa
 from doxa.adapters.cli.output import progress
 from doxa.adapters.exchange.lines import Lines, fields_of
 from doxa.arguments import UNSET, Unset
+from doxa.engine.bounded import in_short
 from doxa.engine.errors import CallerError, DoxaError
 from doxa.ledger import Ledger
 from doxa.views import TruthView
@@ -124,10 +125,15 @@ Count = Annotated[
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Ledger]:
+def reading(path: str, embedder: str | None = None) -> Iterator[Ledger]:
     """A ledger that must be there: to read it, or to write to what is in it."""
+    named = None
+    if embedder is not None:
+        from doxa.adapters.embedders import by_name
+
+        named = by_name(embedder)
     with progress("open") as told:
-        opened = doxa.open(path, create=False, progress=told)
+        opened = doxa.open(path, create=False, progress=told, embedder=named)
     with opened as ledger:
         yield ledger
 
@@ -251,6 +257,23 @@ def read_lines(path: str) -> list[Mapping[str, Any]]:
     return found
 
 
+def read_texts(path: str) -> list[str]:
+    """The lines of a file of texts, blank ones left out; ``-`` is stdin. Raises `CallerError`."""
+    found = given(path)
+    try:
+        if path == "-":
+            raw = found.read()
+        else:
+            with open(path, "rb") as file:
+                raw = file.read()
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise CallerError(f"{path} can't be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CallerError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    return [line for line in text.splitlines() if line.strip()]
+
+
 def given(path: str) -> Any:
     """The path of a file that is there, or stdin for ``-``. Raises `CallerError`."""
     if path == "-":
@@ -270,21 +293,27 @@ def write_text(path: str, text: str) -> None:
 
 
 def counter(name: str | None) -> Callable[[str], int] | None:
+    """The function that counts a text."""
+    return function(name, "--count")
+
+
+def function(name: str | None, option: str) -> Callable[..., Any] | None:
     """The function that a ``module:function`` names; modules beside the caller are found too."""
     if name is None:
         return None
-    module, _, function = name.partition(":")
+    module, _, parts = name.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         found: Any = importlib.import_module(module)
-        for part in function.split("."):
+        for part in parts.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a module of the user's may raise anything
         raise CallerError(
-            f"--count {name!r} names no function as module:function: {error}"
+            f"{option} {name!r:.80} names no function as module:function: {in_short(str(error))}"
         ) from None
     if not callable(found):
-        raise CallerError(f"--count {name!r} is of type {type(found).__name__}, not a function")
-    counted: Callable[[str], int] = found
-    return counted
+        kind = type(found).__name__
+        raise CallerError(f"{option} {name!r:.80} is of type {kind}, not a function")
+    called: Callable[..., Any] = found
+    return called
