@@ -148,7 +148,7 @@ class _Recall:
         try:
             said = tell.said(entry)
         except Unavailable as error:
-            self._miss(error.reason, error.detail, (entry.item.id,))
+            self._miss(error.reason, error.disclosed, (entry.item.id,))
             return None
         (low, high), observed = tell.window(entry), tell.observed(entry)
         against = tuple(
@@ -246,8 +246,11 @@ class _Recall:
         )
 
     def _abstention(self, hits: Sequence[Hit]) -> Abstention:
-        """Why nothing is to be trusted: what matched best decides."""
+        """Why nothing is to be trusted: what matched best decides, or else the judge."""
         gate, withheld = self.means.gate, self.finder.withheld
+        for hit in hits:
+            if hit.verdict is Verdict.NOT_ENTAILED:  # without the judge it was the answer
+                return Abstention.over(hit.verdict, hit.id, (), gate)
         confident = [old for old in withheld if gate.confident(old.dense)]
         best = confident[0] if confident else None
         if best is None and hits:
