@@ -46,6 +46,13 @@ LEDGER = {
     "judge": "judge",
     "judge_artefact": "judge",
     "reconcile": "reconcile",
+    "recall": "recall",
+    "recall_batch": "recall",
+    "index": "index",
+    "calibrate": "calibrate",
+    "calibration": "calibration",
+    "calibration_drift": "calibration",
+    "embedder": "recall",
     "assemble": "assemble",
     "assemble_fresh": "assemble",
     "replay": "replay",
@@ -208,6 +215,7 @@ def test_every_command_is_a_twin_and_every_twin_a_command() -> None:
         *((name, getattr(Ledger, name)) for name in LEDGER if LEDGER[name] == name),
         ("import", import_events),
         ("assemble", Ledger.assemble_fresh),
+        ("recall", Ledger.recall_batch),
         *((name, getattr(TruthView, name)) for name in ("value", "values", "standing", "why")),
     ],
 )
@@ -594,7 +602,7 @@ def test_an_assembly_is_printed_and_replayed_from_its_receipt(path: Path, tmp_pa
 
 
 def test_a_counter_is_named_by_module_and_function(path: Path) -> None:
-    asked = ("assemble", path, "Where?", "--valid-at", "2024-04-01", "--budget", 400, "--count")
+    asked = ("assemble", path, "Ada?", "--valid-at", "2024-04-01", "--budget", 400, "--count")
     assert run(*asked, "builtins:len").exit_code == 0
     assert "names no function" in failed(2, *asked, "builtins:nothing")
     assert "names no function" in failed(2, *asked, "no_such_module:len")
@@ -605,7 +613,7 @@ def test_attempts_are_for_the_newest_knowledge(path: Path) -> None:
     asked = (
         "assemble",
         path,
-        "Where?",
+        "Ada?",
         "--valid-at",
         "2024-04-01",
         "--budget",

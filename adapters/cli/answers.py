@@ -120,9 +120,10 @@ def explain(answer: Recalled, calibration: Calibration | None) -> None:
         columns = ("hit", "tier", "verdict", "confidence", "score", *names, "because")
         table(columns, [_hit(hit, names) for hit in answer.hits])
         say("")
-    columns = ("arm", "available", "fired", "found", "scanned", "eligible")
-    table(columns, [_arm(arm) for arm in answer.trace["arms"]])
-    say("")
+    if any(arm["available"] for arm in answer.trace["arms"]):  # else none was asked
+        columns = ("arm", "available", "fired", "found", "scanned", "eligible")
+        table(columns, [_arm(arm) for arm in answer.trace["arms"]])
+        say("")
     table(("trust", str(answer.trust)), [*_gate(answer, calibration), *_order(answer)])
 
 
