@@ -54,7 +54,7 @@ class Triggers:
             windows = {raw[_BYTES * i : _BYTES * (i + length)] for i in starts if i <= ends}
             for window in windows:
                 documents = runs.get(window)
-                if documents is not None and documents[0] < known:
+                if documents is not None:
                     yield length, documents[: bisect_left(documents, known)]
 
     def sealed(self) -> dict[str, npt.NDArray[Any]]:

@@ -75,13 +75,19 @@ def test_an_answer_has_the_same_bytes_after_more_was_recorded(
         assert [each.tobytes() for each in one.search(query, view).best(5)] == before
 
 
-@given(st.lists(st.integers(0, 3), max_size=300), st.integers(-1, 310))
+lengths = st.integers(0, 9) | st.integers(0, 300)
+scored = st.tuples(lengths, st.sampled_from((3, 1_000))).flatmap(
+    lambda of: st.lists(st.integers(0, of[1]), min_size=of[0], max_size=of[0])
+)
+
+
+@given(scored, st.integers(-1, 9) | st.integers(-1, 300))
 def test_the_best_come_with_all_that_equal_the_last_of_them(values: list[int], n: int) -> None:
     scores = np.array(values, np.float64)
     with patch.object(ranking, "_COLUMN", 4), patch.object(ranking, "_COLUMNS", 1):
         chosen = ranking.top(scores, n)
     ordered = sorted((v for v in values if v), reverse=True)
-    least = ordered[min(n, len(ordered)) - 1] if n > 0 and ordered else 9
+    least = ordered[min(n, len(ordered)) - 1] if n > 0 and ordered else np.inf
     assert scores[chosen].tolist() == [v for v in ordered if v >= least]
     assert len(set(chosen.tolist())) == len(chosen)
 
@@ -173,6 +179,18 @@ def test_what_was_erased_before_it_was_indexed_is_not_found() -> None:
     assert index.position == 5
 
 
+def test_views_take_turns_on_one_index() -> None:
+    known = Indexed()
+    known.take([*claims("owl"), *claims("owl and a long text about owls", workspace="w")])
+    known.take([*claims("a longer text about an owl"), *claims("owl night", workspace="x")])
+    index = known.follow(known.index())
+    views = [known.view(k, workspace) for k in known.revisions for workspace in WORKSPACES]
+    for view in (*views, *reversed(views)):
+        places = {view.workspace, ""}
+        expected = twin.scores(known.documents, "owl text", places, view.k, words_of)
+        assert found(index, "owl text", view) == expected
+
+
 def test_an_index_behind_the_view_says_so_in_place_of_an_answer() -> None:
     known = Indexed()
     known.take(claims("owl"))
@@ -235,9 +253,12 @@ def test_rows_that_are_half_in_when_it_fails_are_taken_in_anew() -> None:
     with patch.object(Postings, "add", side_effect=MemoryError), pytest.raises(MemoryError):
         known.follow(index)
     assert index.position == 0
-    known.follow(index)
     expected = twin.scores(known.documents, "owl", {""}, 5, words_of)
-    assert found(index, "owl", known.view(5)) == expected
+    for _ in range(2):
+        known.follow(index)
+        assert found(index, "owl", known.view(5)) == expected
+        index.forget()
+        assert index.position == 0
 
 
 def test_rows_that_leave_a_gap_are_a_mistake_of_the_caller() -> None:

@@ -48,6 +48,18 @@ def test_claims_are_those_whose_phrases_the_question_has(
     assert np.array_equal(given, [expected.get(id, np.nan) for id in every], equal_nan=True)
 
 
+def test_a_view_knows_no_claim_that_came_later() -> None:
+    known = Indexed()
+    for workspace in ("", "w", "", "x", "w"):
+        known.take([Said("claim", workspace, "text", ("night owl", "owl"), True)])
+    index = known.follow(known.index())
+    for view in [known.view(k, workspace) for k in known.revisions for workspace in WORKSPACES]:
+        documents, scores = index.triggers.search("the night owl", view).best(9)
+        places = {view.workspace, ""}
+        expected = twin.fired(known.claims, "the night owl", places, view.k, words)
+        assert dict(zip(documents.tolist(), scores.tolist(), strict=True)) == expected
+
+
 @pytest.mark.parametrize(
     ("phrases", "query", "score"),
     [
