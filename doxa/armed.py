@@ -45,16 +45,19 @@ class Embedded:
 
     def search(self, query: str, view: TruthView) -> Ranking:
         """The documents in sight, by how near they are. Raises `Unavailable`."""
+        self._arm.asks(view)
         return self._arm.search_vector(self._vector, view)
 
 
 class Failing:
-    """An arm that can't be had, and why."""
+    """The arm of vectors while its embedder gives no answer."""
 
-    def __init__(self, arm: Arm, error: Unavailable) -> None:
-        self._error = error
+    def __init__(self, arm: DenseArm, error: Unavailable) -> None:
+        self._arm, self._error = arm, error
         self.name, self.generation = arm.name, arm.generation
 
     def search(self, query: str, view: TruthView) -> Ranking:
-        """Raises `Unavailable`."""
-        raise self._error
+        """Nothing, where the embedder would not be asked. Raises `Unavailable`."""
+        if self._arm.asks(view):
+            raise self._error
+        return self._arm.search(query, view)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from doxa.arguments import refuse_unknown
 from doxa.armed import Clipped, Embedded, Failing
@@ -21,7 +23,7 @@ from doxa.engine.recall import recall
 from doxa.engine.receipt import coordinates
 from doxa.engine.stream import Stream
 from doxa.engine.view import TruthView
-from doxa.questions import DEFAULTS, asked_of, mode_of, named, request_json
+from doxa.questions import DEFAULTS, asked_of, in_few, mode_of, named, request_json
 from doxa.trusting import Gated, Size, gate, trust_of
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from doxa.searching import Search
 
 __all__ = ["Asking"]
+
+DAY: Final = 86_400  # seconds
 
 
 class Asking:
@@ -58,13 +62,13 @@ class Asking:
         self.mode, self.trust = mode_of(mode, embedder), trust_of(trust, embedder)
         for name, call in (("rerank", rerank), ("judge", judge)):
             if call is not None and not callable(call):
-                raise CallerError(f"{name} is {call!r:.60}; give a function of a query and texts")
+                raise CallerError(f"{name} is {in_few(call)}; give a function of a query and texts")
         if not _positive(timeout):
-            raise CallerError(f"timeout is {timeout!r:.60}; give seconds, more than 0")
+            raise CallerError(f"timeout is {in_few(timeout)}; give seconds, at most a day")
         if calibration is not None and not isinstance(calibration, str):
-            raise CallerError(f"calibration is {calibration!r:.60}; give the id of one")
+            raise CallerError(f"calibration is {in_few(calibration)}; give the id of one")
         if fresh is not True and fresh is not False:
-            raise CallerError(f"fresh is {fresh!r:.60}; give True or False")
+            raise CallerError(f"fresh is {in_few(fresh)}; give True or False")
         self.rerank, self.judge, self.timeout = rerank, judge, timeout
         self.calibration, self.fresh = calibration, fresh
         self.missing: list[Missing] = []
@@ -84,8 +88,11 @@ class Asking:
             try:
                 search.follow()
             except Unavailable as error:
-                self.missing.append(Missing(error.reason, error.detail))
-                return {}
+                if (
+                    search.words.position < self.view.k
+                ):  # what lies behind the view is nothing to it
+                    self.missing.append(Missing(error.reason, error.disclosed))
+                    return {}
         upto = search.words.position
         if upto < self.view.k:
             detail = f"the indexes go up to revision {upto}, the view to {self.view.k}"
@@ -107,18 +114,21 @@ class Asking:
                 detail = "no embedder is configured; give one to open, or ask in mode lexical"
                 self.missing.append(Missing(Gap.VECTORS_UNAVAILABLE, detail))
             return None
+        arm = DenseArm(search.vectors, search.words.pool, embedder)
         if self.fresh:
             try:
                 search.embed(embedder)
             except Unavailable as error:
-                self.missing.append(Missing(error.reason, error.detail))
-        return DenseArm(search.vectors, search.words.pool, embedder)
+                if _lacks(arm, self.view):
+                    self.missing.append(Missing(error.reason, error.disclosed))
+        return arm
 
     def _gated(self) -> Gated:
         documents, dimension = 0, None
         if self.embedder is not None and self._wants_vectors:
             own = self.search.own(self.embedder)
-            dimension = self.embedder.dimension or (own.dimension if own else None)
+            known = None if own is None or not self._upto else own.dimension
+            dimension = self.embedder.dimension or known
             documents = 0 if own is None else min(own.count, self._upto)
         size = Size(dimension, documents)
         return gate(self.view, self.trust, self.embedder, self.calibration, size)
@@ -134,7 +144,7 @@ class Asking:
             arms=arms,
             gate=self.gated.gate,
             documents=self.search.words.pool.sight(self.view).size,
-            index=" + ".join(arms[name].generation for name in sorted(arms) if name != "triggers"),
+            index=" + ".join(self._generations(arms)),
             missing=tuple(self.missing),
             refusals=self.gated.refusals,
             similar=None if self.embedder is None else self._similar,
@@ -142,22 +152,35 @@ class Asking:
             entails=None if self.judge is None else self._judged,
         )
 
+    def _generations(self, arms: Mapping[str, Arm]) -> Iterable[str]:
+        """What the indexes are; not that of vectors, while there is nothing to have one."""
+        silent = ("triggers",) if self._upto else ("triggers", "dense")
+        return (arms[name].generation for name in sorted(arms) if name not in silent)
+
     def _similar(self, query: str, texts: list[str]) -> Sequence[float]:
-        """The cosine of each text with a question, computed with vectors made now."""
+        """The cosine of each text with a question, computed with vectors made now; -1 where that of
+        the text is all zeros."""
         assert self.embedder is not None
         question = self.embedder.query(query).astype(float)
         found = self.embedder.vectors(texts, dimension=len(question), zeros=True)
-        return [float(score) for score in found.astype(float) @ question]
+        scores = np.where(found.any(axis=1), found.astype(float) @ question, -1.0)
+        return [float(score) for score in scores]
 
     def _reranked(self, query: str, texts: list[str]) -> Sequence[float | None]:
         def call() -> list[float | None]:
-            return [_score(score) for score in self.rerank(query, texts)]
+            given = self.rerank(query, texts)
+            return [_score(score) for score in islice(given, count + 1)]
+
+        count = len(texts)  # of what it was given; one more says that there are too many
 
         return bounded(call, float(self.timeout), "the reranker")
 
     def _judged(self, query: str, texts: list[str]) -> Sequence[bool]:
         def call() -> list[bool]:
-            return [decision is True for decision in self.judge(query, texts)]
+            given = self.judge(query, texts)
+            return [_decided(decision) for decision in islice(given, count + 1)]
+
+        count = len(texts)
 
         return bounded(call, float(self.timeout), "the judge")
 
@@ -186,9 +209,10 @@ class Asking:
             return [self._answer(each, self.arms) for each in asked]
         try:
             vectors = dense.embedder.queries([each.query for each in asked])
-        except Unavailable as error:
-            failing = {**self.arms, "dense": Failing(dense, error)}
-            return [self._answer(each, failing) for each in asked]
+        except Unavailable as error:  # one question that can't be embedded stops no other
+            waited = error.reason is Gap.DEPENDENCY_UNAVAILABLE and error.__cause__ is None
+            arms = {**self.arms, "dense": Failing(dense, error)} if waited else self.arms
+            return [self._answer(each, arms) for each in asked]
         return [
             self._answer(each, {**self.arms, "dense": Embedded(dense, vector)})
             for each, vector in zip(asked, vectors, strict=True)
@@ -226,9 +250,23 @@ class Asking:
         return answer.but(cursor=cursor_of(ledger, at, request, answer.more))
 
 
+def _lacks(arm: DenseArm, view: TruthView) -> bool:
+    """Whether a document that a view sees has no vector yet."""
+    try:
+        arm.asks(view)
+    except Unavailable:
+        return True
+    return False
+
+
 def _positive(value: object) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value) and value > 0  # type: ignore[arg-type, operator]
+    return number and 0 < value <= DAY  # type: ignore[operator]
+
+
+def _decided(value: object) -> bool:
+    """Whether a judge said yes; what is no decision is none."""
+    return value is True or (isinstance(value, np.bool_) and bool(value))
 
 
 def _score(value: object) -> float | None:

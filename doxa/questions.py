@@ -19,10 +19,11 @@ from doxa.engine.rendering import counter_name
 from doxa.engine.validity import FreshnessFrom, freshness_from_of, profile_of
 from doxa.engine.view import TruthView
 
-__all__ = ["MOST", "POOL", "QUERY_LIMIT", "asked_of", "mode_of", "request_json"]
+__all__ = ["MOST", "POOL", "QUERY_LIMIT", "asked_of", "in_few", "mode_of", "request_json"]
 
 QUERY_LIMIT: Final = 100_000  # characters
 MOST: Final = 10_000  # of top_k and pool
+LARGEST: Final = 2**63 - 1  # of what else is counted
 POOL: Final = 100  # documents that each way of searching gives
 
 T = TypeVar("T", Mode, Tier)
@@ -67,13 +68,13 @@ def asked_of(query: str, view: TruthView, mode: Mode, options: Mapping[str, Any]
         pool=pool,
         now=now,
         filters=_filters(view, given),
-        scan_limit=None if limit is None else _number("scan_limit", limit, 1, most=None),
+        scan_limit=None if limit is None else _number("scan_limit", limit, 1, LARGEST),
         predecessors=_flag("predecessors", given["predecessors"]),
         max_age=_seconds("max_age", given["max_age"]),
         annotate=_flag("validity_annotate", given["validity_annotate"]),
         profile=given["profile"],
         freshness_from=freshness_from_of(given["freshness_from"]),
-        budget=None if budget is None else _number("budget", budget, 0, most=None),
+        budget=None if budget is None else _number("budget", budget, 0, LARGEST),
         count=count,
     )
 
@@ -92,12 +93,11 @@ def _check_query(query: object) -> None:
         raise CallerError(f"query holds half of a surrogate pair at {at}: it is not Unicode text")
 
 
-def _number(name: str, value: object, least: int, most: int | None = MOST) -> int:
+def _number(name: str, value: object, least: int, most: int = MOST) -> int:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):  # type: ignore[operator]
-        upto = "" if most is None else f" to {most:,}"
+    if not whole or not least <= value <= most:  # type: ignore[operator]
         raise CallerError(
-            f"{name} is {value!r:.60}; give a whole number from {least}{upto or ' on'}"
+            f"{name} is {in_few(value)}; give a whole number from {least} to {most:,}"
         )
     assert isinstance(value, int)
     return value
@@ -105,7 +105,7 @@ def _number(name: str, value: object, least: int, most: int | None = MOST) -> in
 
 def _flag(name: str, value: object) -> bool:
     if value is not True and value is not False:
-        raise CallerError(f"{name} is {value!r:.60}; give True or False")
+        raise CallerError(f"{name} is {in_few(value)}; give True or False")
     return value
 
 
@@ -115,9 +115,17 @@ def _seconds(name: str, value: object) -> float | None:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         seconds = math.nan
-    if seconds >= 0 and math.isfinite(seconds):
+    if 0 <= seconds <= LARGEST:
         return float(seconds)
-    raise CallerError(f"{name} is {value!r:.60}; give a timedelta, or seconds, 0 or more")
+    raise CallerError(f"{name} is {in_few(value)}; give a timedelta, or seconds, 0 or more")
+
+
+def in_few(value: object) -> str:
+    """A value that was given, in few characters; its type, where it can't be written out."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:  # whatever somebody's object does; a whole number of very many digits too
+        return f"of type {type(value).__name__}, and can't be written out"
 
 
 def mode_of(value: object, embedder: object) -> Mode:
@@ -128,10 +136,11 @@ def mode_of(value: object, embedder: object) -> Mode:
 
 
 def _one_of(kind: type[T], value: object, name: str) -> T:
-    for one in kind:
-        if one == value:
-            return one
-    raise CallerError(f"{name} is {value!r:.60}; give one of {', '.join(kind)}")
+    if isinstance(value, str):
+        for one in kind:
+            if one == value:
+                return one
+    raise CallerError(f"{name} is {in_few(value)}; give one of {', '.join(kind)}")
 
 
 def _filters(view: TruthView, given: Mapping[str, Any]) -> Filters:

@@ -80,7 +80,8 @@ class Search:
                     _told(self._store.read_rows(self.words.position, head), head, progress),
                 )
             except DamageError as error:
-                raise Unavailable(Gap.INDEX_UNAVAILABLE, str(error)) from error
+                told = "the log can't be read to its end; ledger.verify() says where it is damaged"
+                raise Unavailable(Gap.INDEX_UNAVAILABLE, str(error), told) from error
         return self.words.position
 
     def embed(

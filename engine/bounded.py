@@ -50,7 +50,9 @@ def bounded(call: Callable[[], T], timeout: float, who: str) -> T:
     if isinstance(failure[0], Unavailable):
         raise failure[0]
     raise Unavailable(
-        Gap.DEPENDENCY_UNAVAILABLE, f"{who} failed: {_told(failure[0])}"
+        Gap.DEPENDENCY_UNAVAILABLE,
+        f"{who} failed: {_told(failure[0])}",
+        f"{who} failed: {type(failure[0]).__name__}",
     ) from failure[0]
 
 

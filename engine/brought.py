@@ -130,8 +130,8 @@ class BroughtFinder(Finder):
             scores = similar(self.asked.query, texts)
         except Unavailable as error:
             if self.gate.trust is Trust.STRICT:
-                raise Refused(*self.reasons, Missing(error.reason, error.detail)) from None
-            self.reasons.append(Missing(error.reason, error.detail))
+                raise Refused(*self.reasons, Missing(error.reason, error.disclosed)) from None
+            self.reasons.append(Missing(error.reason, error.disclosed))
             return
         for entry, score in zip(entries, scores, strict=True):
             entry.scores["dense"] = entry.dense = score

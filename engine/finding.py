@@ -65,7 +65,7 @@ class Finder:
             try:
                 self.rankings[name] = self.means.arms[name].search(self.asked.query, self.view)
             except Unavailable as error:
-                failed[name] = Missing(error.reason, error.detail)
+                failed[name] = Missing(error.reason, error.disclosed)
         if DENSE in failed and (strict or mode is Mode.DENSE):
             raise Refused(*self.reasons, failed[DENSE])
         self.reasons += failed.values()

@@ -95,10 +95,15 @@ def tier_of(document: int) -> Tier:
 
 
 class Unavailable(DoxaError):
-    """Something that a recall needs can't be had; in an answer it becomes a reason."""
+    """Something that a recall needs can't be had; in an answer it becomes a reason.
+
+    ``disclosed`` is what an answer says of it: nothing of somebody else's error message, which may
+    quote what was recorded. ``detail`` is for whoever is told by the error itself.
+    """
 
     code = "unavailable"
 
-    def __init__(self, reason: Gap, detail: str) -> None:
+    def __init__(self, reason: Gap, detail: str, disclosed: str | None = None) -> None:
         super().__init__(detail)
         self.reason, self.detail = reason, detail
+        self.disclosed = detail if disclosed is None else disclosed

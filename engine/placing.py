@@ -80,7 +80,7 @@ class Placer:
         try:
             given = [*rerank(self.asked.query, [self.tell.said(e) for e in readable])]
         except Unavailable as error:
-            self.finder.reasons.append(Missing(error.reason, error.detail))
+            self.finder.reasons.append(Missing(error.reason, error.disclosed))
             return None
         if len(given) != len(readable):
             raise CallerError(
@@ -96,7 +96,7 @@ class Placer:
             self.tell.said(entry)
         except Unavailable as error:
             self.finder.entries.pop(entry.document, None)
-            self.finder.reasons.append(Missing(error.reason, error.detail, (entry.item.id,)))
+            self.finder.reasons.append(Missing(error.reason, error.disclosed, (entry.item.id,)))
             return False
         return True
 
@@ -169,7 +169,7 @@ class Placer:
         try:
             given = [*entails(self.asked.query, [self.tell.said(e) for e in asked])]
         except Unavailable as error:
-            raise Refused(Missing(error.reason, error.detail)) from None
+            raise Refused(Missing(error.reason, error.disclosed)) from None
         if len(given) != len(asked):
             raise CallerError(
                 f"the judge gave {len(given)} decisions on {len(asked)} texts; it gives one for "

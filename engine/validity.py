@@ -458,4 +458,4 @@ def _named(names: type[_Name], value: str, argument: str) -> _Name:
         if name == value:
             return name
     accepted = " or ".join(repr(str(name)) for name in names)
-    raise CallerError(f"{argument} is {value!r}, which is none; give {accepted}")
+    raise CallerError(f"{argument} is {value!r:.60}, which is none; give {accepted}")

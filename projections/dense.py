@@ -67,11 +67,18 @@ class DenseArm:
     def search(self, query: str, view: TruthView) -> DenseRanking:
         """The documents in sight, by how near they are to a question. Raises `Unavailable`; the
         embedder is not asked where there is nothing to compare its answer with."""
-        sight = self._sight(view)
-        if sight.any():
-            self._rows(self._dimension(), sight)
-            return self._ranking(self.embedder.query(query), sight)
+        if self.asks(view):
+            return self._ranking(self.embedder.query(query), self._sight(view))
         return _nothing(self.pool)
+
+    def asks(self, view: TruthView) -> bool:
+        """Whether a search at a view asks the embedder: not where nothing is in sight. Raises
+        `Unavailable` where a document in sight has no vector yet."""
+        sight = self._sight(view)
+        if not sight.any():
+            return False
+        self._rows(self._dimension(), sight)
+        return True
 
     def search_vector(self, vector: object, view: TruthView) -> DenseRanking:
         """The same, by the vector of a question, such as one of `Embedder.queries`. Raises

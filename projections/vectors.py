@@ -319,7 +319,8 @@ def _embedded(embedder: Embedder, texts: Sequence[str], numbers: range, dimensio
         found = embedder.vectors([texts[at] for at in saying], dimension=dimension, zeros=True)
     except Unavailable as error:
         where = f"documents {numbers.start + 1:,} to {numbers.stop:,}; those before are embedded"
-        raise Unavailable(error.reason, f"{error.detail} ({where})") from error
+        told = f"{error.detail} ({where})", f"{error.disclosed} ({where})"
+        raise Unavailable(error.reason, *told) from error
     if saying:
         vectors[saying] = found
     return vectors
