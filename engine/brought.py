@@ -6,6 +6,7 @@ invalid metadata: it is withheld, and the others still come.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from doxa.engine.judging import judged
 from doxa.engine.outcomes import Trust, Unavailable, Verdict
 from doxa.engine.ranking import Entry
 from doxa.engine.registry import Reason
+from doxa.engine.trust import verdict
 
 __all__ = ["BroughtFinder"]
 
@@ -81,8 +83,11 @@ class BroughtFinder(Finder):
                     self.entries[document] = entry
             else:
                 self.withheld.append(self._omitted(document, one))
+                self.told.add(document)
                 if one.standing is None:
                     told[document] = _VERDICTS.get(one.reason, Verdict.INVALID_METADATA)
+                elif not self.withheld[-1].claims:  # it is of a claim that the view does not see
+                    told[document] = verdict([one.standing], False, self.gate, math.nan)
         self._measure([*self.entries.values(), *self.withheld])
         for entry in self.withheld:
             entry.verdict = told.get(entry.document, entry.verdict)
@@ -101,6 +106,8 @@ class BroughtFinder(Finder):
         """A candidate that may not be served; of what it says nothing is given."""
         id, _, detail, about, standing = omission
         claim = NONE if about is None else self.chooser.judge.claim(about)
+        if claim != NONE and self.chooser.judge.standing(claim) is not standing:
+            claim = NONE  # another of that id was meant, in another workspace
         claims = () if claim == NONE else (claim,)
         return Entry(
             document,
@@ -113,10 +120,14 @@ class BroughtFinder(Finder):
         )
 
     def _successor(self, claim: int, old: Entry) -> Entry | None:
-        """As of any question; a text that was brought and states the claim is taken for it."""
+        """The text that was brought for a terminal successor, or else its own; ``None`` where that
+        may not be served, or its id is that of another text."""
         for entry in self.entries.values():
             if entry.claims == (claim,):
                 return entry
+        id = self.graph.claim_id(claim)
+        if any(entry.item.id == id for entry in self.entries.values()):
+            return None
         return super()._successor(claim, old)
 
     def _score(self, entries: Sequence[Entry]) -> None:
@@ -139,5 +150,8 @@ class BroughtFinder(Finder):
     def _text(self, entry: Entry) -> str:
         """What of a text is compared with the question; it is not given to anybody."""
         if entry.document >= 0:
-            return self.tell.said(entry)
+            try:
+                return self.tell.said(entry)
+            except Unavailable:  # it is told of where the text is to be given
+                return entry.item.id
         return entry.given or self._texts.get(entry.item.id) or entry.item.id

@@ -18,14 +18,13 @@ import numpy as np
 from doxa.engine.arms import Ints, Ranking
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.eligibility import NOTHING, Item, Judge, once
-from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, NONE, SUPPORT, entity
+from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, SUPPORT, entity
 from doxa.engine.lookups import standings
 from doxa.engine.outcomes import Tier
 
 __all__ = ["Chooser", "Filters", "Found", "Listed"]
 
 FIRST: Final = 64  # documents of a ranking that are looked at first; then four times as many
-PASSED: Final = 10  # of those passed over that are told of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Listed(NamedTuple):
 
 class Found(NamedTuple):
     """What of a ranking may be served, best first, ties by id; the best that were ``passed`` over;
-    how many were looked at, and whether those were all."""
+    how many were looked at, and whether that is all there is (``exhausted``)."""
 
     eligible: list[Listed]
     passed: list[Listed]
@@ -69,17 +68,25 @@ class Chooser:
     def __init__(self, judge: Judge, filters: Filters) -> None:
         self.judge, self.filters = judge, filters
         self.view, self.graph, self.belief = judge.view, judge.graph, judge.belief
-        self._wanted = self._codes()
+        self._about = self._codes()
+        self._wanted = self._about + self._places()
 
     def _codes(self) -> list[tuple[Sequence[int], int]]:
         """The columns of claims that are asked about, each with the code that is wanted."""
         graph, filters, find = self.graph, self.filters, self.graph.names.find
         asked = [
-            (graph.c_ws, filters.workspace),
             (graph.c_subject, filters.subject),
             (graph.c_predicate, filters.predicate),
             (graph.c_perspective, filters.perspective),
             (graph.c_kind, filters.kind),
+        ]
+        return [(column, find(text)) for column, text in asked if text is not None]
+
+    def _places(self) -> list[tuple[Sequence[int], int]]:
+        """The same of where claims are, and whose; a summary is looked at for that by itself."""
+        graph, find = self.graph, self.graph.names.find
+        asked = [
+            (graph.c_ws, self.filters.workspace),
             (graph.c_perspective, self.view.perspective),
         ]
         return [(column, find(text)) for column, text in asked if text is not None]
@@ -107,9 +114,9 @@ class Chooser:
                 break
         return Found(
             self._first(wanted, eligible),
-            self._first(PASSED, passed),
+            self._first(wanted, passed),
             seen,
-            seen >= total,
+            seen >= total and len(eligible) <= wanted,
             total,
         )
 
@@ -125,8 +132,12 @@ class Chooser:
     def _by_id(self, equal: list[Listed], n: int) -> list[Listed]:
         if len(equal) == 1:
             return equal
-        id_of = self.graph.id_of
-        return heapq.nsmallest(n, equal, key=lambda one: (id_of(one.document), one.document))
+        graph, names = self.graph, self.graph.names.texts
+
+        def place(one: Listed) -> tuple[str, str]:
+            return graph.id_of(one.document), names[graph.workspace_of(one.document)]
+
+        return heapq.nsmallest(n, equal, key=place)
 
     def judged(self, documents: Ints) -> tuple[Ints, Ints]:
         """The places of what may be served, and of what only passes the filters."""
@@ -150,7 +161,7 @@ class Chooser:
     def _claims(self, rows: Ints) -> list[bool | None]:
         """Of each claim: whether it may be served; ``None`` where no filter lets it through."""
         listed = rows.tolist()
-        passing = self._passing(listed)
+        passing = self._passing(listed, self._wanted)
         stand = standings(
             self.belief,
             {row for row, passes in zip(listed, passing, strict=True) if passes},
@@ -166,11 +177,13 @@ class Chooser:
 
     def passes(self, claims: Sequence[int]) -> bool:
         """Whether the filters let through what rests on claims: one of them is enough."""
-        return not self._wanted or any(self._passing(claims))
+        return not self._wanted or any(self._passing(claims, self._wanted))
 
-    def _passing(self, claims: Sequence[int]) -> list[bool]:
+    def _passing(
+        self, claims: Sequence[int], wanted: Iterable[tuple[Sequence[int], int]]
+    ) -> list[bool]:
         passing = [True] * len(claims)
-        for column, code in self._wanted:
+        for column, code in wanted:
             passing = [
                 passes and column[row] == code for row, passes in zip(claims, passing, strict=True)
             ]
@@ -194,10 +207,9 @@ class Chooser:
         place = graph.names.texts[graph.a_ws[row]]
         if filters.workspace not in (None, place):
             return None
-        if self._wanted and filters != Filters(workspace=filters.workspace, tiers=filters.tiers):
-            declared = self._declared(row)
-            if not any(self._passing(declared)):
-                return None
+        claims = self.claims_of(entity(ARTEFACT, row)) if self._about else ()
+        if self._about and not any(self._passing(claims, self._about)):
+            return None
         if not self.judge.registry.judge(row, view.v, view.k).eligible:
             return False
         return self.judge.artefact(row, None) is None
@@ -263,7 +275,3 @@ class Chooser:
             if graph.k_candidates.get(claim)
             for row in belief.ambiguous(claim, view.v, view.k)
         )
-
-    def in_sight(self, claim: int) -> bool:
-        """Whether the view sees a claim and the filters let it through, whatever it is worth."""
-        return claim != NONE and self.view.in_sight(claim) and self._passing([claim])[0]

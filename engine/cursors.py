@@ -78,7 +78,8 @@ def _read(text: object) -> dict[str, Any]:
         seal = said.pop("seal")
         sound = said["version"] == _VERSION and seal == digest(said)
         sound = sound and type(said["offset"]) is int and said["offset"] >= 0
-        if sound and set(said["view"]).issuperset((*_WHERE, "revision", "live")):
+        sound = sound and isinstance(said["view"], dict) and {"ledger", "request"} <= said.keys()
+        if sound and said["view"].keys() >= {*_WHERE, "revision", "live"}:
             return dict(said)
     except (ValueError, binascii.Error, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong from None

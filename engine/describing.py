@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from doxa.engine import events as ev
@@ -10,7 +11,7 @@ from doxa.engine import times
 from doxa.engine.belief import Standing
 from doxa.engine.choosing import Chooser
 from doxa.engine.documents import documents
-from doxa.engine.eligibility import once
+from doxa.engine.eligibility import Item, once
 from doxa.engine.envelope import Attribution, Reference
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, KINDS, NONE, POLICY, SUPPORT, entity
 from doxa.engine.items import moment_or_none, own_copy
@@ -80,6 +81,7 @@ class Describer:
         else:
             found += (entity(SUPPORT, support) for support in item.supports)
             found += (entity(ARTEFACT, row) for row in (*item.artefacts, *item.citations))
+            found = found or self._of_sources(item)
         return tuple(self._reference(number) for number in once(found))
 
     def _reference(self, number: int) -> Reference:
@@ -116,7 +118,21 @@ class Describer:
             for support in self.belief.live_supports(claim, view.v, view.k)
         }
         found.update(item.supports, item.cited.supports)
+        if not found:
+            named = (number >> 3 for number in self._of_sources(item))
+            found.update(row for row in named if self.belief.live(row, view.v, view.k))
         return [entity(SUPPORT, row) for row in sorted(found)]
+
+    def _of_sources(self, item: Item) -> list[int]:
+        """The newest evidence from each source that a text declares, where it declares no other."""
+        known, k = self.graph.s_pos, self.view.k
+        return [
+            entity(SUPPORT, row)
+            for source in item.sources
+            for row in islice(
+                (row for row in self.graph.supports_from(source) if known[row] <= k), self.LISTED
+            )
+        ]
 
     def attribution(self, entry: Entry) -> tuple[tuple[Attribution, ...], int]:
         """The live evidence, and how much more of it there is."""

@@ -197,7 +197,7 @@ class Withheld:
 class Pool:
     """What was searched: how many ``documents`` the view sees, how many of those that matched were
     looked at (``scanned``, in all arms together), how many could be served (``eligible``), and
-    whether all that matched were looked at (``exhausted``) or not (``bounded``)."""
+    whether that is all (``exhausted``), or there may be more behind it (``bounded``)."""
 
     documents: int
     scanned: int
@@ -240,7 +240,7 @@ class Recalled:
     index: str = ""
     gap_warning: str | None = None
     staleness: Staleness | None = None
-    pool: Pool = field(default_factory=lambda: Pool(0, 0, 0, "exhausted"))
+    pool: Pool = field(default_factory=lambda: Pool(0, 0, 0, "bounded"))
     warnings: tuple[str, ...] = ()
     disclosure: str = ""
     text: str = ""

@@ -12,7 +12,7 @@ import numpy as np
 
 from doxa.engine.arms import Ranking
 from doxa.engine.asking import Asked, Means, Refused
-from doxa.engine.belief import HELD
+from doxa.engine.belief import HELD, Standing
 from doxa.engine.choosing import Chooser, Found
 from doxa.engine.describing import Describer
 from doxa.engine.envelope import Missing
@@ -24,6 +24,7 @@ from doxa.engine.trust import verdict
 __all__ = ["Finder"]
 
 LEXICAL, DENSE, TRIGGERS = "lexical", "dense", "triggers"
+TOLD: Final = 10  # of what an arm passed over that are told of; of more, what replaced them counts
 _RANKED: Final = {
     Mode.LEXICAL: (LEXICAL,),
     Mode.DENSE: (DENSE,),
@@ -43,6 +44,7 @@ class Finder:
         self.found: dict[str, Found] = {}
         self.entries: dict[int, Entry] = {}
         self.withheld: list[Entry] = []
+        self.told: set[int] = set()  # the documents of those withheld that are told of
         self.fusion: dict[str, Any] | None = None
         self.lifted: list[str] = []
 
@@ -92,14 +94,34 @@ class Finder:
         nominated = {one.document for one in listed.get(TRIGGERS, ())}
         for document, score in scores.items():
             self._enter(document, score).nominated = document in nominated
-        passed = {one.document: one for found in self.found.values() for one in found.passed}
-        self.withheld = [self._entry(document) for document in passed if self._barred(document)]
+        lists = [found.passed for found in self.found.values()]
+        best = dict.fromkeys(one.document for passed in lists for one in passed[:TOLD])
+        further = dict.fromkeys(one.document for passed in lists for one in passed[TOLD:])
+        self.told = {document for document in best if self._barred(document)}
+        of_more = (one for one in further if one not in self.told and self._replaced(one))
+        self.withheld = [
+            self._entry(document)
+            for document in dict.fromkeys([*(one for one in best if one in self.told), *of_more])
+        ]
         self._measure([*self.entries.values(), *self.withheld])
 
     def _barred(self, document: int) -> bool:
-        """Whether what was passed over may not be served; a held claim only was not asked for."""
-        claim = document >> 3
-        return document & 7 != CLAIM or self.chooser.judge.standing(claim) not in HELD
+        """Whether what was passed over may not be served; a held claim, and a live quote of one,
+        only was not asked for."""
+        kind, row, view = document & 7, document >> 3, self.view
+        if kind == ARTEFACT:
+            return True
+        claim = row if kind == CLAIM else self.graph.s_claim[row]
+        if self.chooser.judge.standing(claim) not in HELD:
+            return True
+        return kind != CLAIM and not self.chooser.belief.live(row, view.v, view.k)
+
+    def _replaced(self, document: int) -> bool:
+        """Whether a claim that a document rests on is superseded."""
+        standing = self.chooser.judge.standing
+        return any(
+            standing(claim) is Standing.SUPERSEDED for claim in self.chooser.claims_of(document)
+        )
 
     def _scores_only(self) -> str | None:
         """The arm that is asked for scores and finds nothing itself."""
@@ -131,13 +153,6 @@ class Finder:
         self._measure([entry])
         entry.fetched = why
         return entry
-
-    def entry_of(self, id: str, workspace: str) -> Entry:
-        """The entry of that id."""
-        for entry in self.entries.values():
-            if (entry.item.id, entry.item.workspace) == (id, workspace):
-                return entry
-        raise KeyError(id)
 
     def barred(self, entry: Entry) -> Verdict:
         """The verdict on what is withheld: that of its claims or, where these are held, of the

@@ -17,6 +17,7 @@ from doxa.engine.choosing import Chooser
 from doxa.engine.describing import Describer
 from doxa.engine.eligibility import Judge
 from doxa.engine.envelope import Hit, Missing, Pool, Recalled, Staleness, Withheld
+from doxa.engine.errors import DamageError
 from doxa.engine.finding import Finder
 from doxa.engine.graph import CLAIM
 from doxa.engine.items import moment_or_none
@@ -59,6 +60,9 @@ def recall(
         return made.answer()
     except Refused as refused:
         return made.refused(refused.reasons)
+    except DamageError:
+        detail = "what is recorded can't be read; ledger.verify() says where it is damaged"
+        return made.refused([Missing(Gap.SOURCE_UNAVAILABLE, detail)])
 
 
 class _Recall:
@@ -80,6 +84,7 @@ class _Recall:
         at_hand = asked, means, self.chooser, self.tell
         self.finder = Finder(*at_hand) if brought is None else BroughtFinder(*at_hand, brought)
         self.placer = Placer(self.finder)
+        self.ambiguous: dict[tuple[str, str], tuple[str, ...]] = {}  # by the hits' ids, and places
 
     def answer(self) -> Recalled:
         """Finds, judges, ranks, and describes. Raises `Refused`."""
@@ -93,9 +98,12 @@ class _Recall:
         for sides in put.uncovered:
             detail = f"a conflict of {len(sides)} sides does not fit in the budget"
             self._miss(Gap.CONFLICT_COVERAGE, detail, sides)
-        self._limits(more)
-        end = self.asked.offset + self.asked.top_k
-        return self._enveloped(put, disclosure).but(more=end if more else None)
+        self._limits(len(bundles), more)
+        end, hits = (
+            self.asked.offset + self.asked.top_k,
+            [hit for one in groups for hit in one.hits],
+        )
+        return self._enveloped(put, hits, disclosure).but(more=end if more else None)
 
     def refused(self, reasons: Iterable[Missing]) -> Recalled:
         """The answer without any text."""
@@ -135,6 +143,7 @@ class _Recall:
             hit = self._hit(entry, side, sides)
             if hit is not None:
                 hits.append(hit)
+                self.ambiguous[hit.id, hit.workspace] = entry.ambiguous
         ids = tuple(map(self.graph.id_of, sides))
         if len(hits) < len(entries) and sides:
             shown = {hit.id for hit in hits}
@@ -209,7 +218,7 @@ class _Recall:
             calibrated=gate.calibrated,
             calibration=gate.calibration,
             index=self.means.index,
-            pool=Pool(self.means.documents, 0, 0, "exhausted"),
+            pool=Pool(self.means.documents, 0, 0, "bounded"),
             warnings=tuple(self.means.warnings),
             disclosure=disclosure,
             budget=asked.budget,
@@ -217,13 +226,14 @@ class _Recall:
             trace=self._trace(),
         )
 
-    def _enveloped(self, put: Page, disclosure: str) -> Recalled:
+    def _enveloped(self, put: Page, hits: Sequence[Hit], disclosure: str) -> Recalled:
+        """The answer with what was put on its page, of all hits that belong there."""
         finder = self.finder
         found = finder.found.values()
-        trusted = any(hit.verdict in (Verdict.OK, Verdict.UNVERIFIED) for hit in put.hits)
+        trusted = any(hit.verdict in (Verdict.OK, Verdict.UNVERIFIED) for hit in hits)
         reasons = tuple(_once(finder.reasons))
-        if not trusted and not put.left_out:
-            outcome, abstention = Outcome.ABSTAINED, self._abstention(put.hits)
+        if not trusted:
+            outcome, abstention = Outcome.ABSTAINED, self._abstention(hits)
         else:
             outcome, abstention = Outcome.PARTIAL if reasons else Outcome.ANSWERED, None
         entries = list(finder.entries.values())
@@ -257,8 +267,11 @@ class _Recall:
             hit = hits[0]
             others = hit.successors or hit.contested_with
             if hit.verdict is Verdict.AMBIGUOUS_SUPERSESSION:
-                others = self.finder.entry_of(hit.id, hit.workspace).ambiguous
+                others = self.ambiguous[hit.id, hit.workspace]
             return Abstention.over(hit.verdict, hit.id, others, gate)
+        erased = [one.ids for one in self.finder.reasons if one.reason is Gap.SOURCE_UNAVAILABLE]
+        if best is None and erased and erased[0]:
+            return Abstention.over(Verdict.REDACTED, erased[0][0], (), gate)
         best = best or (withheld[0] if withheld else None)
         if best is None:
             return Abstention(Abstinence.NOTHING_FOUND, "nothing in sight matches the question")
@@ -269,6 +282,8 @@ class _Recall:
 
     def _withheld(self) -> Iterable[Withheld]:
         for entry in self.finder.withheld:
+            if entry.document not in self.finder.told:
+                continue
             successors = tuple(map(self.graph.claim_id, self.tell.successors(entry.claims)))
             reason, detail = self.finder.barred(entry), self.tell.barred(entry)
             yield Withheld(
@@ -282,12 +297,12 @@ class _Recall:
         age = max(0, self.asked.now - instant(newest)) / 1e6
         return Staleness(newest, age, greatest, None if greatest is None else age > greatest)
 
-    def _limits(self, more: bool) -> None:
-        """Says where the search ended before there was enough."""
+    def _limits(self, given: int, more: bool) -> None:
+        """Says where the search ended before there was enough: fewer places are ``given`` than were
+        asked for, or it was gone on with to its end."""
         asked, finder = self.asked, self.finder
-        wanted = asked.offset + asked.top_k
         cut = [name for name, found in finder.found.items() if not found.exhausted]
-        if not cut or more or len(finder.entries) >= wanted:
+        if not cut or more or (given >= asked.top_k and not asked.offset):
             return
         scanned = ", ".join(f"{name} {finder.found[name].scanned}" for name in cut)
         if asked.scan_limit is not None and len(finder.entries) < asked.pool:

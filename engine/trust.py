@@ -5,7 +5,6 @@ goes out with its text, and what is said where nothing can be trusted.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,9 +25,6 @@ __all__ = [
 
 NAME_LIMIT: Final = 40  # characters of a name in a warning
 NAMED: Final = 3  # names in a warning
-_HIDDEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 
 # A standing that is a verdict by itself, in the order of precedence (see `verdict`).
 _BY_STANDING: Final = {
@@ -136,14 +132,14 @@ def short(name: str) -> str:
     r"""A name in quotes, without what can't be seen, and cut where it is long.
 
     >>> short('c2"]\n[ok')
-    '"c2\'](ok"'
+    '"c2\')(ok"'
     """
-    plain = _HIDDEN.sub("", name).translate(_HARMLESS).strip()
+    plain = "".join(filter(str.isprintable, name)).translate(_HARMLESS).strip()
     cut = plain if len(plain) <= NAME_LIMIT else f"{plain[: NAME_LIMIT - 1]}…"
     return f'"{cut}"'
 
 
-_HARMLESS: Final = str.maketrans({'"': "'", "[": "(", "\\": "/"})
+_HARMLESS: Final = str.maketrans({'"': "'", "[": "(", "]": ")", "\\": "/"})
 
 
 # ------------------------------------------------------------ where nothing can be trusted
@@ -210,7 +206,7 @@ class Abstention:
             Abstinence.AMBIGUOUS: f"{about} may have been superseded{f' (see {by})' if by else ''}"
             ": record a correction that resolves it, or withdraw it",
             Abstinence.BAD_METADATA: f"{about} does not say what it rests on",
-            Abstinence.BELOW_BOUNDARY: f"the best match, {about}, is below the boundary of "
+            Abstinence.BELOW_BOUNDARY: f"{about}, the best of these, is below the boundary of "
             f"{gate.boundary:.3f}",
             Abstinence.NOT_ENTAILED: f"{about} does not answer the question, by the judge",
             Abstinence.ERASED: f"{about} was erased",
