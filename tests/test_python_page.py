@@ -15,8 +15,20 @@ from doxa.adapters.cli import failures
 from doxa.adapters.exchange.importing import ImportReport
 from doxa.adapters.exchange.set_aside import SetAside
 from doxa.arguments import UNSET, ArtefactId, Commit, CorrectionId
-from doxa.engine import assembly, items, log, reconcile, registry, why
+from doxa.engine import (
+    assembly,
+    calibration,
+    drift,
+    envelope,
+    items,
+    log,
+    reconcile,
+    registry,
+    trust,
+    why,
+)
 from doxa.querying import Result
+from doxa.questions import DEFAULTS
 from doxa.verification import Report
 from doxa.views import Belief
 from tests.support import ROOT
@@ -56,6 +68,19 @@ GIVEN_BACK: dict[type, str] = {
     reconcile.Reconciliation: "Reconciliation, Outcome and Cause",
     registry.Judgement: "Judgement and doxa.Reason",
     why.Why: "Why",
+    calibration.Calibration: "Calibration and HeldOut",
+    calibration.HeldOut: "Calibration and HeldOut",
+    doxa.Embedder: "doxa.Embedder",
+    doxa.Recalled: "doxa.Recalled",
+    drift.Drift: "Drift",
+    envelope.Hit: "Hit",
+    **dict.fromkeys(
+        (
+            *(envelope.Reference, envelope.Attribution, envelope.Missing, envelope.Withheld),
+            *(envelope.Pool, envelope.Staleness, trust.Abstention),
+        ),
+        "Reference, Attribution, Missing, Withheld, Pool, Staleness and Abstention",
+    ),
 }
 ERRORS = [name for name in doxa.__all__ if inspect.isclass(getattr(doxa, name))]
 ERRORS = [name for name in ERRORS if issubclass(getattr(doxa, name), Exception)]
@@ -125,6 +150,7 @@ def test_every_call_and_attribute_stands_in_the_page(handle: str) -> None:
 def test_what_the_page_names_is_there() -> None:
     there = {f"doxa.{name}" for name in doxa.__all__}
     there |= {"doxa.engine", "doxa.adapters.exchange", "doxa.adapters.exchange.export_events"}
+    there |= {"doxa.adapters.embedders", "doxa.adapters.embedders.local"}
     for handle in ("ledger", "view"):
         there |= {f"{handle}.{name}" for name in attributes(HANDLES[handle])}
     named = {
@@ -193,10 +219,15 @@ def test_what_is_given_back_is_explained_to_the_last_attribute(owner: type) -> N
             )
 
 
-def test_every_standing_stands_in_the_page() -> None:
-    found = spans(SECTIONS["doxa.Standing"])
-    for standing in doxa.Standing:
-        assert str(standing) in found, f"docs/python.md does not name the standing {standing}"
+@pytest.mark.parametrize("kind", [doxa.Standing, doxa.Verdict], ids=lambda kind: kind.__name__)
+def test_every_standing_and_verdict_stands_in_the_page(kind: Any) -> None:
+    found = spans(SECTIONS[f"doxa.{kind.__name__}"])
+    for one in kind:
+        assert str(one) in found, f"docs/python.md does not name {one}, a {kind.__name__}"
+
+
+def test_every_option_of_a_recall_stands_in_the_page() -> None:
+    assert set(DEFAULTS) - spans(SECTIONS["ledger.recall"]) == set()
 
 
 @pytest.mark.parametrize("name", ERRORS)
@@ -206,7 +237,7 @@ def test_every_error_has_a_row_with_its_code_family_and_exit_code(name: str) -> 
     first = f"| `{name}` | `{error.code}` | {f'`{family}` ' if family else ''}| "
     rows = [row for row in SECTIONS["Errors"].splitlines() if row.startswith(f"| `{name}` ")]
     assert rows, f"the table of errors in docs/python.md has no {name} ({error.code})"
-    assert rows[0].startswith(f"{first}{failures._code(error())} | "), rows[0]
+    assert rows[0].startswith(f"{first}{failures._code(error.__new__(error))} | "), rows[0]
 
 
 def test_a_name_that_the_page_lacks_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

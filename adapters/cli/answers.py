@@ -74,10 +74,10 @@ def tell(answer: Recalled) -> None:
 def tell_reasons(answer: Recalled) -> None:
     """How an answer came out, what is missing from it and why, and what to do, on stderr."""
     pool = answer.pool
-    note(
-        f"{answer.outcome}: {len(answer.hits)} hit(s); {pool.documents} document(s) in sight, "
-        f"{pool.scanned} looked at ({pool.state})"
-    )
+    looked = f"{pool.documents} document(s) in sight, {pool.scanned} looked at ({pool.state})"
+    refused = answer.outcome is Outcome.REFUSED
+    told = "no text goes out" if refused else f"{len(answer.hits)} hit(s); {looked}"
+    note(f"{answer.outcome}: {told}")
     if answer.abstention is not None:
         said = answer.abstention
         note(f"  {said.reason}: {said.detail}")
@@ -117,8 +117,9 @@ def explain(answer: Recalled, calibration: Calibration | None) -> None:
         say("")
     names = [arm["name"] for arm in answer.trace["arms"]]
     if answer.hits:
-        columns = ("hit", "tier", "verdict", "confidence", "score", *names, "because")
-        table(columns, [_hit(hit, names) for hit in answer.hits])
+        judged = ["confidence"] if any(hit.confidence is not None for hit in answer.hits) else []
+        columns = ("hit", "tier", "verdict", *judged, "score", *names, "because")
+        table(columns, [_hit(hit, names, bool(judged)) for hit in answer.hits])
         say("")
     if any(arm["available"] for arm in answer.trace["arms"]):  # else none was asked
         columns = ("arm", "available", "fired", "found", "scanned", "eligible")
@@ -127,10 +128,10 @@ def explain(answer: Recalled, calibration: Calibration | None) -> None:
     table(("trust", str(answer.trust)), [*_gate(answer, calibration), *_order(answer)])
 
 
-def _hit(hit: Hit, names: list[str]) -> tuple[object, ...]:
-    scores = [_number(hit.scores.get(name)) for name in names]
-    confidence = _number(hit.confidence)
-    return hit.id, hit.tier, hit.verdict, confidence, _number(hit.score), *scores, _because(hit)
+def _hit(hit: Hit, names: list[str], judged: bool) -> tuple[object, ...]:
+    scores = [_number(score) for score in (hit.score, *map(hit.scores.get, names))]
+    confidence = [_number(hit.confidence)] if judged else []
+    return hit.id, hit.tier, hit.verdict, *confidence, *scores, _because(hit)
 
 
 def _number(value: float | None) -> str | None:
