@@ -8,7 +8,7 @@ STAMP := .venv/installed
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-full bench-peers torture oracle-long coverage wheel clean
+.PHONY: help demo test check format bench bench-full bench-quality bench-peers torture oracle-long coverage wheel clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' \
@@ -49,6 +49,10 @@ bench: $(STAMP)  ## measure, at a size for a coffee break
 
 bench-full: $(STAMP)  ## measure at full size, and write docs/performance.md
 	@$(BIN)/python -m doxa.bench --full --page docs/performance.md $(BENCH_ARGS)
+
+bench-quality: $(STAMP)  ## what recall serves beside stores without a view: docs/quality.md
+	@$(BIN)/python -m doxa.bench.quality --embedder doxa.adapters.embedders:local \
+		--page docs/quality.md $(BENCH_ARGS)
 
 bench-peers: $(STAMP)  ## install the peers that the measurements are compared with
 	@$(BIN)/python -m doxa.bench.peers

@@ -32,7 +32,17 @@ from doxa.bench.questions import Lack, Question, divided
 from doxa.engine import times
 from doxa.engine.times import DAY
 
-__all__ = ["FIRST_PHASE", "NOW", "Expected", "Fate", "Generated", "System", "expected", "generated"]
+__all__ = [
+    "FIRST_PHASE",
+    "NOW",
+    "Expected",
+    "Fate",
+    "Generated",
+    "System",
+    "expected",
+    "generated",
+    "word",
+]
 
 START: Final = times.instant("2024-01-01")
 FIRST_PHASE: Final = START + 240 * DAY  # its end; the second one begins a day later
@@ -179,8 +189,8 @@ class Generated:
     def _claim(self, topic: int, version: str, at: int) -> Fields:
         rng = random.Random(f"{version} {topic} {self.seed}")
         subject, predicate = _name(topic), self.predicate(topic)
-        value = f"{_word(rng)} {_word(rng)} {version.lower()}"
-        filler = " ".join(_word(rng) for _ in range(FILLER))
+        value = f"{word(rng)} {word(rng)} {version.lower()}"
+        filler = " ".join(word(rng) for _ in range(FILLER))
         return {
             "event": "claim",
             "id": f"{topic}/{version}",
@@ -270,7 +280,7 @@ def generated(
     return Generated(n, supersession, contradiction, withdrawal, seed)
 
 
-def _word(rng: random.Random) -> str:
+def word(rng: random.Random) -> str:
     """A word of three syllables, that means nothing."""
     return "".join(rng.choice(ONSETS) + rng.choice(NUCLEI) for _ in range(3))
 
