@@ -113,7 +113,8 @@ def _newest(view: TruthView, embedder: Embedder) -> Any:
 def _named(view: TruthView, id: str) -> Any:
     """The parameters of a calibration by its id, recorded at any time."""
     graph = view.graph
-    for workspace in dict.fromkeys((view.workspace, "")):
+    places = (view.workspace, "") if view.shared else (view.workspace,)
+    for workspace in dict.fromkeys(places):
         found = graph.find(workspace, id)
         if found != NONE and found & 7 == POLICY:
             return _payload(view, graph.position_of(found))
