@@ -8,8 +8,6 @@ from itertools import islice
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from doxa.arguments import refuse_unknown
 from doxa.armed import Clipped, Embedded, Failing
 from doxa.engine.asking import Asked, Means
@@ -160,6 +158,8 @@ class Asking:
     def _similar(self, query: str, texts: list[str]) -> Sequence[float]:
         """The cosine of each text with a question, computed with vectors made now; -1 where that of
         the text is all zeros."""
+        import numpy as np
+
         assert self.embedder is not None
         question = self.embedder.query(query).astype(float)
         found = self.embedder.vectors(texts, dimension=len(question), zeros=True)
@@ -266,6 +266,8 @@ def _positive(value: object) -> bool:
 
 def _decided(value: object) -> bool:
     """Whether a judge said yes; what is no decision is none."""
+    import numpy as np
+
     return value is True or (isinstance(value, np.bool_) and bool(value))
 
 
