@@ -74,6 +74,8 @@ class Direct:
             return beliefs.code[leaf] == HOLDS | CORROBORATED and len(extras) <= FEW
         if leaf != NONE or len(extras) != 1 or graph.s_digest[carried] != NONE:
             return False
+        if not self.belief.counts_everywhere(graph.s_source[carried]):
+            return False  # of a claim of this very commit: nothing of it is painted yet
         if graph.s_origin[carried] != graph.s_origin[row]:
             self.claims.setdefault(claim, position)
             self._paint(claim, self.belief.own(claim), CORROBORATED, 0)

@@ -232,6 +232,18 @@ def test_one_of_many_supports_is_counted_once_where_it_was_taken_back_twice(
     check_rebuilt(ledger)
 
 
+def test_a_source_that_was_withdrawn_before_does_not_agree_with_one_of_the_same_commit(
+    ledger: Ledger,
+) -> None:
+    drop = {"event": "withdrawal", "id": "d", "source": "A", "valid_to": DAYS[2]}
+    ledger.append([claim("old")])
+    ledger.append([drop])
+    ledger.append([claim("a", valid_from=DAYS[1]), support("s", "a", source="B")])
+    assert standing(ledger, "a", DAYS[1]) == "reported"
+    assert standing(ledger, "a", DAYS[2]) == "corroborated"
+    check_rebuilt(ledger)
+
+
 # ---------------------------------------------------------------- views
 
 
