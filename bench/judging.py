@@ -110,7 +110,7 @@ def judged(
         truth = Truth(lines)
         answers: dict[str, list[Asked]] = {}
         for number, system in enumerate(systems):
-            some = asked if _calibration_of(system) else questions
+            some = questions if _is_plain(system) else asked
             answers[system.name] = [Asked(q, system.answer(q)) for q in some]
             step(number + 1, len(systems))
     for system in systems:
@@ -136,11 +136,17 @@ def _systems(ledger: Ledger, fitted: Calibration | None) -> Iterator[Answering]:
     fused = {"mode": "fused", "trust": "standing"}
     yield Doxa("doxa, fused", ledger, TOP_K, {**fused, "validity_annotate": True})
     yield Doxa("doxa, fused by validity", ledger, TOP_K, {**fused, "profile": "validity"})
-    yield Doxa("doxa, strict", ledger, TOP_K, {"trust": "strict", "calibration": fitted.id})
+    yield Doxa(
+        "doxa, strict",
+        ledger,
+        TOP_K,
+        {"mode": "fused", "trust": "strict", "calibration": fitted.id},
+    )
 
 
-def _calibration_of(system: Answering) -> str | None:
-    return system.options.get("calibration") if isinstance(system, Doxa) else None
+def _is_plain(system: Answering) -> bool:
+    """Whether a system is without an embedder, and so is asked what is held out too."""
+    return not isinstance(system, Doxa) or system.options["mode"] == "lexical"
 
 
 def _calibrated(

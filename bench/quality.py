@@ -49,7 +49,7 @@ def embedder_of(text: str) -> Embedder:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise CallerError(f"{text!r:.80} names no embedder: {error}") from None
-    made = found if isinstance(found, Embedder) else found()
+    made = found() if callable(found) and not isinstance(found, Embedder) else found
     if not isinstance(made, Embedder):
         raise CallerError(f"{text!r:.80} gives a {type(made).__name__}, and no embedder")
     return made

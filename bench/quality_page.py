@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,8 +10,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from doxa.bench.measuring import Finding
 from doxa.bench.judging import FIRST, TOP_K, Ages, Column, Judged
+from doxa.bench.measuring import Finding
 from doxa.bench.recall_speed import RUNS, Promise, promises
 from doxa.bench.report import amount, size_name
 from doxa.bench.scores import FIGURES, Share
@@ -18,6 +19,7 @@ from doxa.bench.scores import FIGURES, Share
 __all__ = ["COMMAND", "QualityRun", "page", "show"]
 
 COMMAND: Final = "make bench-quality"
+WIDTH: Final = 100
 MAIN: Final = ("plain top-k", "newest wins", "doxa", "doxa, fused", "doxa, strict")
 TODAY: Final = ("plain top-k, as of today", "newest wins, as of today")
 ORDERS: Final = ("doxa, fused", "doxa, fused by validity")
@@ -216,7 +218,18 @@ def _table(title: str, head: Sequence[str], rows: Rows) -> Table:
 def page(run: QualityRun) -> str:
     """The page about quality, in Markdown."""
     parts = (_head(run), _meaning(run), *map(_corpus, run.judged), _trusted(run), _validity(run))
-    return "\n".join(line for part in (*parts, _fast(run)) for line in part) + "\n"
+    lines = [line for part in (*parts, _fast(run)) for line in part]
+    return "\n".join(short for line in lines for short in _wrapped(line)) + "\n"
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line in lines of a hundred characters; rows of tables stay as they are."""
+    if len(line) <= WIDTH or line.startswith(("|", "#")):
+        return [line]
+    indent = "  " if line.startswith(("- ", "  ")) else ""
+    return textwrap.wrap(
+        line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _lines(head: Sequence[str], rows: Rows) -> Iterator[str]:

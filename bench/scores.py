@@ -64,8 +64,10 @@ FIGURES: Final[dict[str, str]] = {
     "what is asked",
     "conflicts whole": "contested questions at which all sides were served, and nothing else "
     "about it",
-    "abstained rightly": "unanswerable questions at which nothing at all was served",
-    "abstained wrongly": "answerable questions at which nothing at all was served",
+    "abstained rightly": "unanswerable questions at which nothing was served that is to be acted "
+    "on; sides of a conflict may be shown, and say that they are",
+    "abstained wrongly": "answerable questions at which nothing was served that is to be acted on, "
+    "but for contested ones of which all sides are shown",
     "refused": "questions at which the gate could not run, so that no text went out; these are "
     "not counted as abstentions",
 }
@@ -84,8 +86,11 @@ def counted(asked: Sequence[Asked], truth: Truth) -> dict[str, Share]:
         "right first": _share(one.first for one in answerable),
         "right alone": _share(one.right and not one.stale for one in answerable),
         "conflicts whole": _share(one.whole for one in told if one.question.contested),
-        "abstained rightly": _share(one.silent for one in unanswerable),
-        "abstained wrongly": _share(one.silent for one in answerable),
+        "abstained rightly": _share(one.answer.abstained for one in unanswerable),
+        "abstained wrongly": _share(
+            one.answer.abstained and not (one.question.contested and one.whole)
+            for one in answerable
+        ),
         "refused": _share(one.answer.refused for one in told),
     }
 
@@ -102,7 +107,6 @@ class _Told:
         self.right = bool(about & right)
         self.first = bool(served) and served[0] in right
         self.whole = about == right
-        self.silent = not served and not answer.refused
 
 
 def _share(said: Iterable[bool]) -> Share:

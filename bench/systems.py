@@ -34,12 +34,14 @@ SERVED: Final = (Verdict.OK, Verdict.UNVERIFIED, Verdict.CONTESTED)
 class Answer:
     """What a system served as current: claims, best first; and what it took.
 
+    ``abstained``: there is nothing to act on in it, though both sides of a conflict may be shown.
     ``refused``: its gate could not run. ``grades`` are those of the validity profile, one for each
     hit, where it was asked for.
     """
 
     served: tuple[str, ...]
     seconds: float
+    abstained: bool = False
     refused: bool = False
     grades: tuple[str, ...] = ()
 
@@ -141,7 +143,7 @@ class Baseline:
         id_of = view.graph.id_of
         listed = sorted((-s, id_of(d)) for d, s in zip(documents.tolist(), scores, strict=True))
         served = tuple(id for _, id in listed[: self.top_k])
-        return Answer(served, time.perf_counter() - started)
+        return Answer(served, time.perf_counter() - started, abstained=not served)
 
     def _rows(self, view: doxa.TruthView) -> Ids:
         """The claims recorded last of their subject and predicate, by a view's revision."""
@@ -174,6 +176,7 @@ class Doxa:
         return Answer(
             served_of(found),
             seconds,
+            found.abstained,
             found.outcome is Outcome.REFUSED,
             tuple(hit.validity["grade"] for hit in found.hits if hit.validity is not None),
         )
