@@ -84,7 +84,8 @@ def tell_reasons(answer: Recalled) -> None:
         if said.reason in _ASIDE:
             note(f"  next: {_ASIDE[said.reason]}")
     for missing in answer.reasons:
-        note(f"  {missing}" + (f" ({', '.join(missing.ids)})" if missing.ids else ""))
+        ids = [id for id in missing.ids if id not in missing.detail]
+        note(f"  {missing}" + (f" ({', '.join(ids)})" if ids else ""))
         note(f"  next: {_NEXT[missing.reason]}")
     for old in answer.withheld:
         after = f"; see {', '.join(old.successors)}" if old.successors else ""
@@ -115,11 +116,8 @@ def explain(answer: Recalled, calibration: Calibration | None) -> None:
     """Why the hits are judged and placed as they are, as tables on stdout."""
     if answer.text:
         say("")
-    names = [arm["name"] for arm in answer.trace["arms"]]
     if answer.hits:
-        judged = ["confidence"] if any(hit.confidence is not None for hit in answer.hits) else []
-        columns = ("hit", "tier", "verdict", *judged, "score", *names, "because")
-        table(columns, [_hit(hit, names, bool(judged)) for hit in answer.hits])
+        _tell_hits(answer)
         say("")
     if any(arm["available"] for arm in answer.trace["arms"]):  # else none was asked
         columns = ("arm", "available", "fired", "found", "scanned", "eligible")
@@ -128,10 +126,23 @@ def explain(answer: Recalled, calibration: Calibration | None) -> None:
     table(("trust", str(answer.trust)), [*_gate(answer, calibration), *_order(answer)])
 
 
-def _hit(hit: Hit, names: list[str], judged: bool) -> tuple[object, ...]:
-    scores = [_number(score) for score in (hit.score, *map(hit.scores.get, names))]
-    confidence = [_number(hit.confidence)] if judged else []
-    return hit.id, hit.tier, hit.verdict, *confidence, *scores, _because(hit)
+def _tell_hits(answer: Recalled) -> None:
+    """The hits with their scores, such columns as there are; and how they got here."""
+    names = [arm["name"] for arm in answer.trace["arms"]]
+    columns: dict[str, list[float | None]] = {
+        "confidence": [hit.confidence for hit in answer.hits],
+        "score": [hit.score for hit in answer.hits],
+        **{name: [hit.scores.get(name) for hit in answer.hits] for name in names},
+    }
+    known = {name: some for name, some in columns.items() if any(one is not None for one in some)}
+    rows = [
+        (hit.id, hit.verdict, *(_number(some[number]) for some in known.values()))
+        for number, hit in enumerate(answer.hits)
+    ]
+    table(("hit", "verdict", *known), rows)
+    for hit in answer.hits:
+        if because := _because(hit):
+            say(f"{hit.id}: {because}")
 
 
 def _number(value: float | None) -> str | None:
