@@ -298,7 +298,8 @@ class Judge:
         return first_of(problems)
 
     def _out_of_sight(self, row: int) -> Iterator[Problem]:
-        """The facts of an artefact that the view does not see, though they may be held."""
+        """The facts of an artefact, and of its citations, that the view does not see, though they
+        may be held."""
         graph, view = self.graph, self.view
         claims = graph.a_facts[row]
         if supports := graph.a_supports[row]:
@@ -313,6 +314,11 @@ class Judge:
             else:
                 unknown = Standing.NOT_YET_KNOWN
                 yield Problem(Reason.MISSING_FACT, f"{id!r} is {unknown} here", id, unknown)
+        for citation in graph.a_citations[row]:
+            id = graph.artefact_id(citation)
+            for _, detail, *_ in self._out_of_sight(citation):
+                why = f"citation {id!r} is not eligible: {detail}"
+                yield Problem(Reason.INVALID_CITATION, why, id)
 
     def declared_by(self, rows: Sequence[int]) -> Cited:
         """The facts, supports and sources that registered artefacts declare."""

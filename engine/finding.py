@@ -225,7 +225,7 @@ class Finder:
         be served."""
         document = entity(CLAIM, claim)
         known = self.entries.get(document)
-        if known is not None or not self.chooser.fits(document):
+        if known is not None or not (self.view.in_sight(claim) and self.chooser.fits(document)):
             return known
         entry = self.fetched(document, "promotion")
         if self.fusion is None:
