@@ -60,6 +60,7 @@ class Claim(Record):
     object: Any
     kind: str
     perspective: str
+    text: str | None
     recall_when: tuple[str, ...]
 
 
@@ -73,6 +74,7 @@ class Support(Record):
     source: str | None
     origin: str | None
     digest: str | None
+    quote: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Artefact(Record):
     """A registered citation or summary. ``valid_at`` is where a snapshot is bound."""
 
     kind: str
+    text: str
     facts: tuple[Key, ...]
     supports: tuple[Key, ...]
     sources: tuple[str, ...]
@@ -248,6 +251,7 @@ def _records(row: Row, commit: int) -> list[Record]:
         "source": head.get("source"),
         "origin": evidence.get("origin"),
         "digest": evidence.get("digest"),
+        "quote": evidence.get("quote"),
     }
     match kind:
         case "claim":
@@ -258,6 +262,7 @@ def _records(row: Row, commit: int) -> list[Record]:
                 object=data.get("object"),
                 kind=head.get("kind", data.get("kind", "fact")),
                 perspective=data.get("perspective", ""),
+                text=data.get("text"),
                 recall_when=tuple(data.get("recall_when", [])),
             )
             if basis["source"] is None and not basis["because"]:
@@ -307,6 +312,7 @@ def _records(row: Row, commit: int) -> list[Record]:
                 Artefact(
                     **common,
                     kind=kind,
+                    text=data.get("text", ""),
                     facts=_keys(workspace, head.get("facts", [])),
                     supports=_keys(workspace, head.get("supports", [])),
                     sources=tuple(head.get("sources", [])),

@@ -194,10 +194,14 @@ def failing_commits(ledger: Ledger) -> Iterator[None]:
 
 
 def wander(
-    random: Random, walk: Walk, length: int, look: Callable[[Walk], None] = lambda walk: None
+    random: Random,
+    walk: Walk,
+    length: int,
+    look: Callable[[Walk], None] = lambda walk: None,
+    writer: Callable[[Random], Author] = Author,
 ) -> Author:
     """Takes ``length`` random steps, calling ``look`` after each."""
-    author = Author(random)
+    author = writer(random)
     now = GRID[2]
     pace = random.choice((0, 0, 1, DAY // 4, DAY))
     for _ in range(length):

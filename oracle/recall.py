@@ -1,0 +1,429 @@
+"""What a recall must answer, slowly: every document of the view judged, scored and sorted.
+
+What the words of a text are, and what its vector is, the caller says. What the law leaves open is
+written down where it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from doxa.oracle import calibration, dense, lexical
+from doxa.oracle.log import Claim, Key, likeness
+from doxa.oracle.searched import Document, Filters, Sight
+from doxa.oracle.truth import Truth
+
+__all__ = ["VERDICTS", "Answer", "Hit", "Means", "Question", "recall"]
+
+VERDICTS = (
+    "invalid_metadata", "not_yet_known", "redacted", "compacted", "retracted",
+    "ambiguous_supersession", "superseded", "expired", "not_yet_valid", "hypothesis",
+    "unsupported", "contested", "low_confidence", "not_entailed", "ok", "unverified",
+)  # fmt: skip
+TRUSTED = ("ok", "unverified")
+TOLD = 10  # of the documents that an arm passed over, those that are told of
+
+
+class Means(NamedTuple):
+    """What texts are made into: the words of a document or question, those of a phrase, and a
+    vector of length 1."""
+
+    words: Callable[[str], Sequence[str]]
+    phrases: Callable[[str], Sequence[str]]
+    vector: Callable[[str], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked. ``looked`` says how many of its documents each arm looked at, the best first;
+    of an arm that is not named, all. Only where it is ``limited`` may that be too few."""
+
+    query: str
+    mode: str = "lexical"
+    trust: str = "standing"
+    boundary: float = 0.5
+    scale: float = 0.05
+    filters: Filters = field(default_factory=Filters)
+    top_k: int = 10
+    pool: int = 100
+    offset: int = 0
+    looked: Mapping[str, int] = field(default_factory=dict)
+    limited: bool = False
+
+
+class Hit(NamedTuple):
+    """One document that is given."""
+
+    key: Key
+    tier: str
+    verdict: str
+    standing: str | None
+    score: float
+    scores: dict[str, float | None]
+    confidence: float | None
+    promoted_from: str | None
+    fetched: str | None
+    nominated: bool
+
+
+class Answer(NamedTuple):
+    """What is given, and what is told besides. ``withheld`` are documents with their verdicts."""
+
+    outcome: str
+    hits: list[Hit]
+    withheld: list[tuple[Key, str]]
+    reasons: set[str]
+    documents: int
+    eligible: int
+    more: bool
+
+
+@dataclass
+class Entry:
+    """A document on its way into an answer."""
+
+    document: Document
+    score: float = 0.0
+    verdict: str = ""
+    promoted_from: str | None = None
+    fetched: str | None = None
+    nominated: bool = False
+
+    @property
+    def rank(self) -> tuple[float, str, str]:
+        """The higher score first, then the id."""
+        return -self.score, self.document.key[1], self.document.key[0]
+
+
+class Unit(NamedTuple):
+    """What takes one place: an entry; or the sides of a conflict, those of them that no entry
+    speaks for by their keys."""
+
+    entries: list[Entry]
+    bare: list[Key]
+
+    @property
+    def rank(self) -> tuple[float, str, str]:
+        return min(entry.rank for entry in self.entries)
+
+    @property
+    def trusted(self) -> bool:
+        return all(entry.verdict in TRUSTED for entry in self.entries)
+
+
+def recall(truth: Truth, question: Question, means: Means) -> Answer:
+    """The answer to a question at a view."""
+    return _Recall(truth, question, means).answer()
+
+
+class _Recall:
+    def __init__(self, truth: Truth, question: Question, means: Means) -> None:
+        self.truth, self.question, self.means = truth, question, means
+        self.sight = Sight(truth, question.filters)
+        self.by_key = {document.key: document for document in self.sight.documents}
+        self.scores = {arm: self._scores(arm) for arm in self._arms()}
+        self.short = False  # whether an arm left out what may be served
+
+    def answer(self) -> Answer:
+        """All of it."""
+        lists: dict[str, list[Document]] = {}
+        passed: list[list[Document]] = []
+        for arm in self._finding():
+            lists[arm], over = self._taken(arm)
+            passed.append(over)
+        entries = self._entries({arm: found for arm, found in lists.items() if found})
+        withheld = self._barred(each for over in passed for each in over[:TOLD])
+        further = self._barred(each for over in passed for each in over[TOLD:])
+        self._promote([*withheld, *further], entries, fused=self._fuses(lists))
+        units = self._units(list(entries.values()))
+        question = self.question
+        page = units[question.offset : question.offset + question.top_k]
+        hits = [hit for unit in page for hit in self._hits(unit)]
+        more = len(units) > question.offset + question.top_k
+        reasons = {"history_boundary"} if not self.truth.known_at else set()
+        if self.short and not more and (question.offset or len(page) < question.top_k):
+            reasons.add("candidate_limit")
+        trusted = any(hit.verdict in TRUSTED for hit in hits)
+        outcome = ("partial" if reasons else "answered") if trusted else "abstained"
+        told = [(entry.document.key, self._withheld(entry)) for entry in withheld]
+        return Answer(outcome, hits, told, reasons, len(self.by_key), len(entries), more)
+
+    # -- the arms
+
+    def _finding(self) -> list[str]:
+        """The arms that find documents."""
+        ranked = {"lexical": ["lexical"], "dense": ["dense"], "fused": ["lexical", "dense"]}
+        return [*ranked[self.question.mode], "triggers"]
+
+    def _arms(self) -> list[str]:
+        """All that give scores: in strict trust that of vectors always does."""
+        found = self._finding()
+        return found + ["dense"] * (self.question.trust == "strict" and "dense" not in found)
+
+    def _scores(self, arm: str) -> dict[Key, float]:
+        query, means, sight = self.question.query, self.means, self.sight
+        known_at, places = self.truth.known_at, sight.workspaces
+        found: Mapping[object, float]
+        if arm == "lexical":
+            texts = [lexical.Text(d.key, d.key[0], d.position, d.words) for d in sight.documents]
+            found = lexical.scores(texts, query, places, known_at, means.words)
+        elif arm == "triggers":
+            claims = [
+                lexical.Claim(d.key, d.key[0], d.position, d.phrases) for d in sight.documents
+            ]
+            found = lexical.fired(claims, query, places, known_at, means.phrases)
+        else:
+            asked = means.vector(query)
+            found = {d.key: dense.product(means.vector(d.said), asked) for d in sight.documents}
+        return {d.key: float(found[d.key]) for d in sight.documents if d.key in found}
+
+    def _taken(self, arm: str) -> tuple[list[Document], list[Document]]:
+        """The first documents of an arm that may be served, ties by id, as many as the pool takes;
+        and as many of those that were passed over."""
+        scores = self.scores[arm]
+        ranked = sorted(scores, key=lambda key: (-scores[key], key[1], key[0]))
+        seen = [self.by_key[key] for key in ranked[: self.question.looked.get(arm, len(ranked))]]
+        seen = [document for document in seen if self.sight.asked(document)]
+        served = [document for document in seen if self.sight.eligible(document)]
+        over = [document for document in seen if not self.sight.eligible(document)]
+        all_seen = self.question.looked.get(arm, len(ranked)) >= len(ranked)
+        enough = all_seen or self.question.limited or len(served) >= self.question.pool
+        assert enough, f"{arm} looked at too few"
+        self.short = self.short or not all_seen or len(served) > self.question.pool
+        return served[: self.question.pool], over[: self.question.pool]
+
+    def _barred(self, passed: Iterable[Document]) -> list[Entry]:
+        """Those passed over, each once, that may not be served whatever is asked for."""
+        return [
+            Entry(document, verdict=self._judged(document))
+            for document in dict.fromkeys(passed)
+            if not self.sight.believed(document)
+        ]
+
+    def _fuses(self, lists: Mapping[str, Sequence[Document]]) -> bool:
+        return self.question.mode == "fused" or bool(lists["triggers"])
+
+    def _entries(self, lists: Mapping[str, Sequence[Document]]) -> dict[Key, Entry]:
+        """What was found, in the order in which the arms gave it. A list of one arm alone keeps its
+        scores; of several, and in mode fused, the ranks are fused."""
+        entries: dict[Key, Entry] = {}
+        for arm, found in lists.items():
+            for rank, document in enumerate(found, 1):
+                entry = entries.setdefault(document.key, Entry(document))
+                if self.question.mode == "fused" or "triggers" in lists:
+                    entry.score += 1 / (60 + rank)
+                else:
+                    entry.score = self.scores[arm][document.key]
+                entry.nominated = entry.nominated or arm == "triggers"
+        for entry in entries.values():
+            entry.verdict = self._judged(entry.document)
+        return entries
+
+    # -- trust
+
+    def _cosine(self, key: Key) -> float | None:
+        return self.scores.get("dense", {}).get(key)
+
+    def _confident(self, key: Key) -> bool:
+        cosine = self._cosine(key)
+        return cosine is not None and cosine >= self.question.boundary
+
+    def _confidence(self, key: Key) -> float | None:
+        cosine = self._cosine(key)
+        if cosine is None or self.question.trust == "standing":
+            return None
+        return calibration.confidence(cosine, self.question.boundary, self.question.scale)
+
+    def _judged(self, document: Document) -> str:
+        """The verdict: the first that applies to any claim that it rests on."""
+        return self._verdict(self.sight.claims_of(document.key), document.key)
+
+    def _verdict(self, claims: Iterable[Key], key: Key) -> str:
+        claims = list(claims)
+        found = {self.sight.standing(claim) for claim in claims}
+        if any(claim in self.truth.belief.ambiguous for claim in claims):
+            found.add("ambiguous_supersession")
+        for verdict in VERDICTS:
+            if verdict in found:
+                return verdict
+        if self.question.trust != "strict":
+            return "unverified"
+        return "ok" if self._confident(key) else "low_confidence"
+
+    def _withheld(self, entry: Entry) -> str:
+        """The verdict of what is withheld; where the claims are held, it is that evidence, or that
+        registered text, which does not stand."""
+        if entry.verdict not in (*TRUSTED, "low_confidence", "contested"):
+            return entry.verdict
+        return "retracted" if entry.document.tier == "quote" else "unsupported"
+
+    def _promote(self, withheld: Sequence[Entry], entries: dict[Key, Entry], fused: bool) -> None:
+        """Brings in the terminal successors of what would have been the answer, those of withheld
+        documents first. One that has replaced several says the first of them."""
+        strict = self.question.trust == "strict"
+        for old in [*withheld, *entries.values()]:
+            if old.verdict != "superseded" or (strict and not self._confident(old.document.key)):
+                continue
+            for claim in self.sight.claims_of(old.document.key):
+                if self.sight.standing(claim) != "superseded":
+                    continue
+                for id in self._ends(claim):
+                    new = self._successor((claim[0], id), entries, fused)
+                    if new is not None:
+                        new.promoted_from = new.promoted_from or old.document.key[1]
+                        if strict and new.verdict == "low_confidence":
+                            new.verdict = "ok"
+
+    def _ends(self, claim: Key) -> Sequence[str]:
+        own = Truth(self.truth.log, self.truth.valid_at, self.truth.known_at, claim[0])
+        return own.successors(claim[1], claim[0])
+
+    def _successor(self, key: Key, entries: dict[Key, Entry], fused: bool) -> Entry | None:
+        document = self.by_key.get(key)
+        if key in entries or document is None:
+            return entries.get(key)
+        if not (self.sight.asked(document) and self.sight.eligible(document)):
+            return None
+        entry = Entry(document, verdict=self._judged(document), fetched="promotion")
+        if not fused:
+            entry.score = self.scores[self.question.mode].get(key, 0.0)
+        entries[key] = entry
+        return entry
+
+    # -- conflicts
+
+    def _units(self, entries: Sequence[Entry]) -> list[Unit]:
+        """Everything in order. The best entry for each side of a conflict is in its one unit; a
+        further one takes a place of its own."""
+        units, torn = [], []
+        for entry in sorted(entries, key=lambda entry: entry.rank):
+            if reached := self._contested(entry):
+                torn.append((entry, reached))
+            else:
+                units.append(Unit([entry], []))
+        for conflict, members in self._conflicts(torn):
+            sides = self._sides(conflict)
+            spoken: dict[Key, Entry] = {}
+            for entry in members:
+                for side in self._speaks_for(entry):
+                    spoken.setdefault(side, entry)
+            chosen = {id(spoken[side]) for side in sides if side in spoken}
+            own = [entry for entry in members if id(entry) in chosen]
+            units.append(Unit(own, [side for side in sides if side not in spoken]))
+            units += [Unit([entry], []) for entry in members if id(entry) not in chosen]
+        units.sort(key=lambda unit: unit.rank)
+        if self.question.trust == "strict":
+            units = [u for u in units if u.trusted] + [u for u in units if not u.trusted]
+        return units
+
+    def _contested(self, entry: Entry) -> set[Key]:
+        claims = self.sight.claims_of(entry.document.key)
+        return {claim for claim in claims if self.sight.standing(claim) == "contested"}
+
+    def _conflicts(
+        self, torn: Sequence[tuple[Entry, set[Key]]]
+    ) -> list[tuple[set[Key], list[Entry]]]:
+        """The conflicts that entries reach, each with those entries, best first; one that reaches
+        several makes them one."""
+        found: list[tuple[set[Key], list[Entry]]] = []
+        for entry, reached in torn:
+            claims: set[Key] = set().union(*(self._rivals(claim) for claim in reached))
+            members = [entry]
+            apart = []
+            for other, those in found:
+                if other & claims:
+                    claims |= other
+                    members = those + members
+                else:
+                    apart.append((other, those))
+            found = [*apart, (claims, sorted(members, key=lambda each: each.rank))]
+        return found
+
+    def _rivals(self, claim: Key) -> set[Key]:
+        """A claim with its rivals, their rivals, and so on."""
+        found, fresh = {claim}, [claim]
+        while fresh:
+            at = fresh.pop()
+            for other in self.truth.belief.held:
+                if other not in found and self._against(at, other):
+                    found.add(other)
+                    fresh.append(other)
+        return found
+
+    def _against(self, one: Key, other: Key) -> bool:
+        """Whether two held claims are rivals."""
+        log, belief = self.truth.log, self.truth.belief
+        a, b = log.claims[one], log.claims[other]
+        policies = [
+            policy
+            for policy in log.policies
+            if policy.position <= self.truth.known_at and policy.key not in belief.withdrawn
+        ]
+        if any(one in policy.contradicts and other in policy.contradicts for policy in policies):
+            return True
+        return (
+            _place(a) == _place(b)
+            and likeness(a.object) != likeness(b.object)
+            and any(
+                policy.single_valued == a.predicate and policy.workspace in ("", a.workspace)
+                for policy in policies
+            )
+        )
+
+    def _sides(self, conflict: set[Key]) -> list[Key]:
+        """The claims of a conflict, and then the live evidence against them, in log order."""
+        log, based = self.truth.log, self.truth.belief.based
+        claims = [key for key in log.claims if key in conflict]
+        against = [
+            key
+            for key, support in log.supports.items()
+            if support.refutes and support.claim in conflict and key in based
+        ]
+        return [*claims, *against]
+
+    def _speaks_for(self, entry: Entry) -> list[Key]:
+        """The sides that an entry speaks for: claims that it states, and evidence against them; a
+        text that rests on evidence for a claim speaks for the claim."""
+        key, supports = entry.document.key, self.truth.log.supports
+        evidence = self.sight.supports_of(key)
+        return [
+            *self.sight.facts_of(key),
+            *(each if supports[each].refutes else supports[each].claim for each in evidence),
+        ]
+
+    # -- what is given
+
+    def _hits(self, unit: Unit) -> list[Hit]:
+        hits = [self._hit(entry) for entry in unit.entries]
+        return hits + [self._side(key, unit.entries[0].score) for key in unit.bare]
+
+    def _hit(self, entry: Entry) -> Hit:
+        document = entry.document
+        standing = None
+        if document.tier != "summary":
+            (claim,) = self.sight.claims_of(document.key)
+            standing = self.sight.standing(claim)
+        return Hit(
+            document.key, document.tier, entry.verdict, standing, entry.score,
+            self._of_arms(document.key), self._confidence(document.key),
+            entry.promoted_from, entry.fetched, entry.nominated,
+        )  # fmt: skip
+
+    def _side(self, key: Key, score: float) -> Hit:
+        """A side of a conflict that no entry speaks for."""
+        claims = self.sight.claims_of(key)
+        tier = "claim" if key in self.truth.log.claims else "quote"
+        return Hit(
+            key, tier, self._verdict(claims, key), self.sight.standing(claims[0]), score,
+            self._of_arms(key), self._confidence(key), None, "conflict", False,
+        )  # fmt: skip
+
+    def _of_arms(self, key: Key) -> dict[str, float | None]:
+        return {arm: found.get(key) for arm, found in self.scores.items()}
+
+
+def _place(claim: Claim) -> tuple[str, str, str, str]:
+    """Where one value only may be held, if the predicate has one."""
+    return claim.workspace, claim.perspective, claim.subject, claim.predicate
