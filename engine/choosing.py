@@ -9,13 +9,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from doxa.engine.arms import Ints, Ranking
+from doxa.engine.arms import Floats, Ints, Ranking
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.eligibility import NOTHING, Item, Judge, once
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, SUPPORT, entity
@@ -49,6 +50,9 @@ class Listed(NamedTuple):
 
     document: int
     score: float
+
+
+_as_listed = cast("Callable[[tuple[int, float]], Listed]", partial(tuple.__new__, Listed))
 
 
 class Found(NamedTuple):
@@ -98,30 +102,37 @@ class Chooser:
 
         ``limit`` bounds how many are looked at. O(those looked at).
         """
-        eligible: list[Listed] = []
-        passed: list[Listed] = []
-        seen, size, total = 0, max(FIRST, wanted + wanted // 4), ranking.total
+        eligible: list[tuple[Ints, Floats]] = []
+        passed: list[tuple[Ints, Floats]] = []
+        seen, served, total = 0, 0, ranking.total
+        size = max(FIRST, wanted + wanted // 4)
         while seen < total:
             documents, scores = ranking.best(size if limit is None else min(size, limit))
             assert len(documents) > seen, (len(documents), seen, total)
             fresh, of_them = documents[seen:], scores[seen:]
             fits, barred = self.judged(fresh)
-            eligible += map(Listed, fresh[fits].tolist(), of_them[fits].tolist())
-            passed += map(Listed, fresh[barred].tolist(), of_them[barred].tolist())
-            seen = len(documents)
+            eligible.append((fresh[fits], of_them[fits]))
+            passed.append((fresh[barred], of_them[barred]))
+            seen, served = len(documents), served + len(fits)
             size = max(4 * size, seen + 1)  # many may have scored exactly as the last one did
-            if len(eligible) >= wanted or (limit is not None and seen >= limit):
+            if served >= wanted or (limit is not None and seen >= limit):
                 break
         return Found(
             self._first(wanted, eligible),
             self._first(wanted, passed),
             seen,
-            seen >= total and len(eligible) <= wanted,
+            seen >= total and served <= wanted,
             total,
         )
 
-    def _first(self, n: int, ranked: Sequence[Listed]) -> list[Listed]:
+    def _first(self, n: int, parts: Sequence[tuple[Ints, Floats]]) -> list[Listed]:
         """The first of documents that come by their scores: among equal ones, by id."""
+        if not parts:
+            return []
+        documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+        if bool((scores[1 : n + 1] != scores[:-1][:n]).all()):  # no two of them are equal
+            return [*map(_as_listed, zip(documents[:n].tolist(), scores[:n].tolist(), strict=True))]
+        ranked = map(_as_listed, zip(documents.tolist(), scores.tolist(), strict=True))
         found: list[Listed] = []
         for _, equal in groupby(ranked, key=itemgetter(1)):
             if len(found) >= n:
@@ -149,9 +160,8 @@ class Chooser:
             places = np.flatnonzero(kinds == kind)
             if len(places):
                 passing = self._OF[kind](self, rows[places])
-                for place, standing in zip(places.tolist(), passing, strict=True):
-                    if standing is not None:
-                        (fits if standing else barred)[place] = True
+                fits[places] = [bool(passes) for passes in passing]
+                barred[places] = [passes is not None and not passes for passes in passing]
         return np.flatnonzero(fits), np.flatnonzero(barred)
 
     def fits(self, document: int) -> bool:
@@ -160,7 +170,11 @@ class Chooser:
 
     def _claims(self, rows: Ints) -> list[bool | None]:
         """Of each claim: whether it may be served; ``None`` where no filter lets it through."""
-        listed = rows.tolist()
+        listed, wanted = rows.tolist(), self.filters.standings
+        if not self._wanted:
+            stand = standings(self.belief, listed, self.view.v, self.view.k)
+            self.judge.standings.update(stand)
+            return [stand[row] in wanted for row in listed]
         passing = self._passing(listed, self._wanted)
         stand = standings(
             self.belief,
@@ -169,7 +183,6 @@ class Chooser:
             self.view.k,
         )
         self.judge.standings.update(stand)
-        wanted = self.filters.standings
         return [
             stand[row] in wanted if passes else None
             for row, passes in zip(listed, passing, strict=True)

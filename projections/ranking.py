@@ -25,7 +25,7 @@ class Dense:
     @cached_property
     def total(self) -> int:
         """How many documents were found."""
-        return int(np.count_nonzero(self._by_slot))
+        return int(np.count_nonzero(self._by_slot > 0))
 
     def best(self, n: int) -> tuple[Ints, Floats]:
         """The best documents, descending, with the ties of the last. O(documents)."""
