@@ -15,7 +15,8 @@ from doxa.adapters.cli.answers import explain
 from doxa.adapters.cli.asking import seconds
 from doxa.engine.outcomes import Gap
 from doxa.ledger import Ledger
-from tests.test_cli import answer, failed, ok, run
+from doxa.questions import DEFAULTS
+from tests.test_cli import COMMANDS, answer, failed, ok, run
 
 AT = ("--valid-at", "2024-07-01")
 HERE = "tests.test_cli_recall"
@@ -387,6 +388,21 @@ def test_a_calibration_prints_its_id_and_says_in_words_what_it_is(path: Path, ca
     assert answer("stats", path)["revision"] == before + 1  # the same again is a no-op
 
 
+def test_a_calibration_that_does_not_count_again_is_said_not_to(path: Path, cases: Path) -> None:
+    made = ok("calibrate", path, cases, *AT, *AXES)
+    assert answer("calibrate", path, cases, *AT, *AXES)["in_force"] is True
+    ok("withdraw", path, made, "--id", "w")
+    again = run("calibrate", path, cases, *AT, *AXES)
+    assert again.exit_code == 0
+    assert "warning: it is not in force: it was withdrawn" in again.stderr
+    ok("withdraw", path, "w")
+    assert "not in force" not in run("calibrate", path, cases, *AT, *AXES).stderr
+    fewer = cases.with_name("fewer.jsonl")
+    fewer.write_text("".join(cases.read_text().splitlines(True)[2:]))
+    newer = ok("calibrate", path, fewer, *AT, *AXES)
+    assert f"not in force: {newer} is newer" in run("calibrate", path, cases, *AT, *AXES).stderr
+
+
 def test_labelled_questions_that_can_not_be_used_are_named_by_their_lines(
     path: Path, tmp_path: Path
 ) -> None:
@@ -498,6 +514,12 @@ def test_a_reranker_and_a_judge_are_functions_of_the_callers(path: Path, cases: 
 
 def gives_nothing(query: str, texts: list[str]) -> list[bool]:
     return []
+
+
+def test_every_option_of_a_recall_is_one_of_the_command() -> None:
+    given = {parameter.name for parameter in COMMANDS["recall"].params}
+    assert set(DEFAULTS) - given == set()
+    assert "in_workspace" in given  # for the filter; --workspace is the view's, as elsewhere
 
 
 def test_every_reason_has_a_next_step() -> None:

@@ -41,8 +41,11 @@ def calibrate(
     with opt.reading(path, embedder) as ledger, progress("calibrate") as told:
         view = opt.view(ledger, valid_at, known_at, workspace, perspective, shared)
         found = ledger.calibrate(given, view=view, reason=reason, dry_run=dry_run, progress=told)
+        after = opt.view(ledger, valid_at, None, workspace, perspective, shared)
+        used = ledger._in_force(after)
+    in_force = isinstance(used, Calibration) and used.id == found.id
     if as_json:
-        document({**_json(found), "recorded": not dry_run})
+        document({**_json(found), "recorded": not dry_run, "in_force": in_force})
         return
     say(found.id)
     for name, told_of in list(fitted(found))[1:]:
@@ -51,6 +54,9 @@ def calibrate(
         note(f"warning: {warning}")
     if dry_run:
         note("not recorded")
+    elif not in_force:  # it was recorded before, and what came after still counts
+        other = f"{used.id} is newer" if isinstance(used, Calibration) else "it was withdrawn"
+        note(f"warning: it is not in force: {other}; name it with --calibration, or withdraw that")
 
 
 def calibration(
