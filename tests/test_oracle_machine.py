@@ -21,7 +21,9 @@ from hypothesis.stateful import (
 )
 
 from tests.differences import Comparison
-from tests.histories import DAY, GRID, INSTANTS, KINDS, Author, moment
+from tests.histories import DAY, GRID, INSTANTS, KINDS, moment
+from tests.recalls import Speaker
+from tests.recalls import first_difference as asked
 from tests.trials import Watch, answers, few, first_difference, report, walking
 from tests.walks import Step, Walk, cut, play, wander
 
@@ -56,7 +58,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def open(self, on_disk: bool, random: Random) -> None:
         self.folder = tempfile.TemporaryDirectory() if on_disk else None
         self.walk = Walk(Path(self.folder.name) if self.folder is not None else None)
-        self.author, self.now = Author(random), GRID[2]
+        self.author, self.now = Speaker(random), GRID[2]
         self.watch = Watch(Random(0))
 
     def take(self, step: Step) -> None:
@@ -107,6 +109,12 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 1000))
     def compare(self, seed: int) -> None:
         self.agree(seed, 2)
+
+    @rule(random=st.randoms(use_true_random=False))
+    def ask(self, random: Random) -> None:
+        """Questions, whose words are looked for in an index that follows the log in steps."""
+        found = asked(self.walk.ledger, self.walk.log(), random, 2)
+        assert found is None, f"{self.walk}\n\nfirst difference: {found}"
 
     @invariant()
     def positions_have_no_gaps(self) -> None:
