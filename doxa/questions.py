@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from doxa.arguments import check_text
 from doxa.engine import times
 from doxa.engine.asking import Asked
+from doxa.engine.belief import Standing
 from doxa.engine.candidates import surrogate
 from doxa.engine.choosing import Filters
 from doxa.engine.errors import CallerError
@@ -158,15 +159,27 @@ def _filters(view: TruthView, given: Mapping[str, Any]) -> Filters:
     tiers = frozenset(Tier) if tier is None else frozenset(_tiers(tier))
     return Filters(
         **{name: given[name] for name in names},
-        standings=standings_of(given["standing"]),
+        standings=_standings(given["standing"]),
         tiers=tiers,
     )
 
 
+def _standings(value: Any) -> frozenset[Standing]:
+    found = standings_of(value)
+    if not found:
+        raise CallerError(
+            f"standing is {in_few(value)}; they are {', '.join(Standing)}, or leave it out"
+        )
+    return found
+
+
 def _tiers(value: object) -> Iterable[Tier]:
-    listed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    alone = isinstance(value, str | bytes) or not isinstance(value, Iterable)
+    listed: list[object] = [value] if alone else list(value)  # type: ignore[call-overload]
     if not listed:
-        raise CallerError(f"tier is {value!r}; give one of {', '.join(Tier)}, or leave it out")
+        raise CallerError(
+            f"tier is {in_few(value)}; give one of {', '.join(Tier)}, or leave it out"
+        )
     return [_one_of(Tier, each, "tier") for each in listed]
 
 

@@ -87,7 +87,7 @@ def now(ledger: doxa.Ledger, **at: Any) -> doxa.TruthView:
     return ledger.view(**{"valid_at": AT, **at})
 
 
-def ask(ledger: doxa.Ledger, query: str = "word", **options: Any) -> doxa.Recalled:
+def ask(ledger: doxa.Ledger, query: Any = "word", /, **options: Any) -> doxa.Recalled:
     """What a question finds now, or at the view that is given."""
     view = options.pop("view", None) or now(ledger)
     return ledger.recall(query, view=view, **options)
@@ -110,6 +110,8 @@ def gaps(answer: doxa.Recalled) -> list[Gap]:
 
 
 def files(folder: Path) -> Mapping[str, bytes]:
-    """All bytes of a folder."""
+    """All bytes of a folder, but where SQLite notes who is reading (``-shm``), which is no file of
+    content: it is shared memory."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = [path for path in paths if not path.name.endswith("-shm")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}

@@ -156,8 +156,9 @@ def test_a_cursor_of_another_view_is_refused(ledger: doxa.Ledger) -> None:
 def test_a_cursor_of_another_request_is_refused(ledger: doxa.Ledger, other: dict[str, Any]) -> None:
     _filled(ledger)
     first = ask(ledger, top_k=2)
+    options = {name: value for name, value in other.items() if name != "query"}
     with pytest.raises(doxa.CallerError, match="another request"):
-        ask(ledger, **{"query": "word", **other, "cursor": first.cursor})
+        ask(ledger, other.get("query", "word"), cursor=first.cursor, **options)
 
 
 def test_a_cursor_of_another_ledger_is_refused(ledger: doxa.Ledger, tmp_path: Path) -> None:
