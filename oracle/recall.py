@@ -38,7 +38,8 @@ class Means(NamedTuple):
 @dataclass(frozen=True)
 class Question:
     """What is asked. ``looked`` says how many of its documents each arm looked at, the best first;
-    of an arm that is not named, all. Only where it is ``limited`` may that be too few."""
+    of an arm that is not named, all. Only where it is ``limited`` may that be too few.
+    ``published`` is the position that the indexes go up to, where they are behind the log."""
 
     query: str
     mode: str = "lexical"
@@ -51,6 +52,7 @@ class Question:
     offset: int = 0
     looked: Mapping[str, int] = field(default_factory=dict)
     limited: bool = False
+    published: int | None = None
 
 
 class Hit(NamedTuple):
@@ -66,14 +68,17 @@ class Hit(NamedTuple):
     promoted_from: str | None
     fetched: str | None
     nominated: bool
+    contested_with: list[str]
+    successors: list[str]
 
 
 class Answer(NamedTuple):
-    """What is given, and what is told besides. ``withheld`` are documents with their verdicts."""
+    """What is given, and what is told besides. ``withheld`` are documents with their verdicts, and
+    what replaced them."""
 
     outcome: str
     hits: list[Hit]
-    withheld: list[tuple[Key, str]]
+    withheld: list[tuple[Key, str, list[str]]]
     reasons: set[str]
     documents: int
     eligible: int
@@ -98,11 +103,12 @@ class Entry:
 
 
 class Unit(NamedTuple):
-    """What takes one place: an entry; or the sides of a conflict, those of them that no entry
-    speaks for by their keys."""
+    """What takes one place: an entry; or those of a conflict, whose ``sides`` are named, with
+    those sides that no entry speaks for."""
 
     entries: list[Entry]
-    bare: list[Key]
+    sides: Sequence[Key] = ()
+    bare: Sequence[Key] = ()
 
     @property
     def rank(self) -> tuple[float, str, str]:
@@ -123,6 +129,10 @@ class _Recall:
         self.truth, self.question, self.means = truth, question, means
         self.sight = Sight(truth, question.filters)
         self.by_key = {document.key: document for document in self.sight.documents}
+        self.upto = truth.known_at
+        if question.published is not None:
+            self.upto = min(self.upto, question.published)
+        self.searched = [each for each in self.sight.documents if each.position <= self.upto]
         self.scores = {arm: self._scores(arm) for arm in self._arms()}
         self.short = False  # whether an arm left out what may be served
 
@@ -143,12 +153,17 @@ class _Recall:
         hits = [hit for unit in page for hit in self._hits(unit)]
         more = len(units) > question.offset + question.top_k
         reasons = {"history_boundary"} if not self.truth.known_at else set()
+        if self.upto < self.truth.known_at:
+            reasons.add("revision_unpublished")
         if self.short and not more and (question.offset or len(page) < question.top_k):
             reasons.add("candidate_limit")
         trusted = any(hit.verdict in TRUSTED for hit in hits)
         outcome = ("partial" if reasons else "answered") if trusted else "abstained"
-        told = [(entry.document.key, self._withheld(entry)) for entry in withheld]
-        return Answer(outcome, hits, told, reasons, len(self.by_key), len(entries), more)
+        told = [
+            (entry.document.key, self._withheld(entry), self._successors(entry.document.key))
+            for entry in withheld
+        ]
+        return Answer(outcome, hits, told, reasons, len(self.searched), len(entries), more)
 
     # -- the arms
 
@@ -163,21 +178,19 @@ class _Recall:
         return found + ["dense"] * (self.question.trust == "strict" and "dense" not in found)
 
     def _scores(self, arm: str) -> dict[Key, float]:
-        query, means, sight = self.question.query, self.means, self.sight
-        known_at, places = self.truth.known_at, sight.workspaces
+        query, means, searched = self.question.query, self.means, self.searched
+        upto, places = self.upto, self.sight.workspaces
         found: Mapping[object, float]
         if arm == "lexical":
-            texts = [lexical.Text(d.key, d.key[0], d.position, d.words) for d in sight.documents]
-            found = lexical.scores(texts, query, places, known_at, means.words)
+            texts = [lexical.Text(d.key, d.key[0], d.position, d.words) for d in searched]
+            found = lexical.scores(texts, query, places, upto, means.words)
         elif arm == "triggers":
-            claims = [
-                lexical.Claim(d.key, d.key[0], d.position, d.phrases) for d in sight.documents
-            ]
-            found = lexical.fired(claims, query, places, known_at, means.phrases)
+            claims = [lexical.Claim(d.key, d.key[0], d.position, d.phrases) for d in searched]
+            found = lexical.fired(claims, query, places, upto, means.phrases)
         else:
             asked = means.vector(query)
-            found = {d.key: dense.product(means.vector(d.said), asked) for d in sight.documents}
-        return {d.key: float(found[d.key]) for d in sight.documents if d.key in found}
+            found = {d.key: dense.product(means.vector(d.said), asked) for d in searched}
+        return {d.key: float(found[d.key]) for d in searched if d.key in found}
 
     def _taken(self, arm: str) -> tuple[list[Document], list[Document]]:
         """The first documents of an arm that may be served, ties by id, as many as the pool takes;
@@ -238,10 +251,7 @@ class _Recall:
 
     def _judged(self, document: Document) -> str:
         """The verdict: the first that applies to any claim that it rests on."""
-        return self._verdict(self.sight.claims_of(document.key), document.key)
-
-    def _verdict(self, claims: Iterable[Key], key: Key) -> str:
-        claims = list(claims)
+        claims = self.sight.claims_of(document.key)
         found = {self.sight.standing(claim) for claim in claims}
         if any(claim in self.truth.belief.ambiguous for claim in claims):
             found.add("ambiguous_supersession")
@@ -250,7 +260,7 @@ class _Recall:
                 return verdict
         if self.question.trust != "strict":
             return "unverified"
-        return "ok" if self._confident(key) else "low_confidence"
+        return "ok" if self._confident(document.key) else "low_confidence"
 
     def _withheld(self, entry: Entry) -> str:
         """The verdict of what is withheld; where the claims are held, it is that evidence, or that
@@ -302,7 +312,7 @@ class _Recall:
             if reached := self._contested(entry):
                 torn.append((entry, reached))
             else:
-                units.append(Unit([entry], []))
+                units.append(Unit([entry]))
         for conflict, members in self._conflicts(torn):
             sides = self._sides(conflict)
             spoken: dict[Key, Entry] = {}
@@ -311,8 +321,8 @@ class _Recall:
                     spoken.setdefault(side, entry)
             chosen = {id(spoken[side]) for side in sides if side in spoken}
             own = [entry for entry in members if id(entry) in chosen]
-            units.append(Unit(own, [side for side in sides if side not in spoken]))
-            units += [Unit([entry], []) for entry in members if id(entry) not in chosen]
+            units.append(Unit(own, sides, [side for side in sides if side not in spoken]))
+            units += [Unit([entry], sides) for entry in members if id(entry) not in chosen]
         units.sort(key=lambda unit: unit.rank)
         if self.question.trust == "strict":
             units = [u for u in units if u.trusted] + [u for u in units if not u.trusted]
@@ -396,29 +406,35 @@ class _Recall:
     # -- what is given
 
     def _hits(self, unit: Unit) -> list[Hit]:
-        hits = [self._hit(entry) for entry in unit.entries]
-        return hits + [self._side(key, unit.entries[0].score) for key in unit.bare]
+        bare = [self._side(key, unit.entries[0].score) for key in unit.bare]
+        return [self._hit(entry, unit.sides) for entry in [*unit.entries, *bare]]
 
-    def _hit(self, entry: Entry) -> Hit:
-        document = entry.document
-        standing = None
-        if document.tier != "summary":
-            (claim,) = self.sight.claims_of(document.key)
-            standing = self.sight.standing(claim)
-        return Hit(
-            document.key, document.tier, entry.verdict, standing, entry.score,
-            self._of_arms(document.key), self._confidence(document.key),
-            entry.promoted_from, entry.fetched, entry.nominated,
-        )  # fmt: skip
-
-    def _side(self, key: Key, score: float) -> Hit:
+    def _side(self, key: Key, score: float) -> Entry:
         """A side of a conflict that no entry speaks for."""
-        claims = self.sight.claims_of(key)
         tier = "claim" if key in self.truth.log.claims else "quote"
+        document = Document(key, tier, 0, "", "")
+        return Entry(document, score, self._judged(document), fetched="conflict")
+
+    def _hit(self, entry: Entry, sides: Sequence[Key]) -> Hit:
+        key, tier = entry.document.key, entry.document.tier
+        claims = self.sight.claims_of(key)
+        against = [side[1] for side in sides if side not in (key, *claims)]
+        standing = None if tier == "summary" else self.sight.standing(claims[0])
         return Hit(
-            key, tier, self._verdict(claims, key), self.sight.standing(claims[0]), score,
-            self._of_arms(key), self._confidence(key), None, "conflict", False,
+            key, tier, entry.verdict, standing, entry.score, self._of_arms(key),
+            self._confidence(key), entry.promoted_from, entry.fetched, entry.nominated,
+            against, self._successors(key),
         )  # fmt: skip
+
+    def _successors(self, key: Key) -> list[str]:
+        """The ids of the claims that replaced those which a document rests on, each claim once."""
+        ends = [
+            (claim[0], id)
+            for claim in self.sight.claims_of(key)
+            if self.sight.standing(claim) == "superseded"
+            for id in self._ends(claim)
+        ]
+        return [id for _, id in dict.fromkeys(ends)]
 
     def _of_arms(self, key: Key) -> dict[str, float | None]:
         return {arm: found.get(key) for arm, found in self.scores.items()}

@@ -164,6 +164,7 @@ class Asked:
     trust: str = "standing"
     boundary: float | None = None  # one of `BOUNDARIES`
     options: Mapping[str, Any] = field(default_factory=dict)
+    published: int | None = None  # where the index is asked as it is, what it goes up to
 
     def view(self, ledger: Ledger, live: bool = False) -> TruthView:
         """The ledger's view of the place."""
@@ -181,6 +182,7 @@ class Asked:
             mode=self.mode,
             trust=self.trust,
             calibration=named,
+            fresh=self.published is None,
             **{**self.options, **more},
         )
 
@@ -204,6 +206,7 @@ class Asked:
             boundary,
             scale,
             Filters(**options),
+            published=self.published,
             looked={arm["name"]: arm["scanned"] for arm in found.trace["arms"]},
             **numbers,
         )
@@ -289,10 +292,14 @@ def _compared(found: Recalled, answer: Answer) -> Iterator[tuple[str, Any, Any]]
         for name in ("verdict", "tier", "standing", "promoted_from", "fetched", "nominated"):
             one, other = getattr(hit, name), getattr(twin, name)
             yield f"{name} of {of}", one if one is None else str(one), _told(other)
+        yield f"what is against {of}", list(hit.contested_with), twin.contested_with
+        yield f"what replaced {of}", list(hit.successors), twin.successors
         numbers = {"score": hit.score, "confidence": hit.confidence, **hit.scores}
         expected = {"score": twin.score, "confidence": twin.confidence, **twin.scores}
         yield f"scores of {of}", numbers, near(expected, numbers)
-    told = [((one.workspace, one.id), str(one.verdict)) for one in found.withheld]
+    told = [
+        ((one.workspace, one.id), str(one.verdict), list(one.successors)) for one in found.withheld
+    ]
     yield "withheld", told, answer.withheld
     yield "reasons", {str(one.reason) for one in found.reasons}, answer.reasons
     yield "outcome", str(found.outcome), answer.outcome
@@ -322,6 +329,8 @@ def first_difference(ledger: Ledger, log: Log, random: Random, questions: int) -
     for _ in range(questions):
         asked = some_question(random, log, ledger.embedder is not None)
         live = asked.place.known_at == log.head and random.random() < 0.5
+        if (asked.mode, asked.trust) == ("lexical", "standing") and random.random() < 0.3:
+            asked = replace(asked, published=ledger._searching().words.position)
         if found := wrong(asked, ledger, log, live):
             return found
     return None

@@ -142,7 +142,7 @@ def test_the_twin_ranks_by_score_then_by_id_and_passes_over_what_is_not_eligible
     rows.withdraw("w", "y")
     assert answered(rows, "red", pool=2) == [("a", "unverified"), ("b", "unverified")]
     told = recall(rows.truth(0), Question("red", pool=2), MEANS)
-    assert told.withheld == [(("", "y"), "retracted")]
+    assert told.withheld == [(("", "y"), "retracted", [])]
     assert (told.outcome, told.reasons) == ("partial", {"candidate_limit"})
     retracted = Filters(standings=frozenset({"retracted"}))
     assert answered(rows, "red", filters=retracted) == [("y", "retracted")]
