@@ -233,6 +233,8 @@ def _declares(values: Mapping[Any, Any]) -> bool:
 
 def _shown(value: object) -> str:
     """A value in words that are the same in every process."""
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        return "a whole number of very many digits"  # Python refuses to write it out
     if value is None or isinstance(value, str | int | float):
         return f"{value!r:.60}"
     return f"something of type {type(value).__name__}"
