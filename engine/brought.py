@@ -119,6 +119,9 @@ class BroughtFinder(Finder):
             detail=detail,
         )
 
+    def _foresee(self, claims: Sequence[int]) -> None:
+        """Nothing: most successors were brought, and the others have to be embedded."""
+
     def _successor(self, claim: int, old: Entry) -> Entry | None:
         """The text that was brought for a terminal successor, or else its own; ``None`` where that
         may not be served, or its id is that of another text."""

@@ -153,16 +153,22 @@ class Chooser:
     def judged(self, documents: Ints) -> tuple[Ints, Ints]:
         """The places of what may be served, and of what only passes the filters."""
         kinds, rows = documents & 7, documents >> 3
-        fits, barred = np.zeros(len(documents), bool), np.zeros(len(documents), bool)
+        passing: list[bool | None] = [None] * len(documents)
         for kind, tier in ((CLAIM, Tier.CLAIM), (SUPPORT, Tier.QUOTE), (ARTEFACT, Tier.SUMMARY)):
-            if tier not in self.filters.tiers:
-                continue
             places = np.flatnonzero(kinds == kind)
-            if len(places):
-                passing = self._OF[kind](self, rows[places])
-                fits[places] = [bool(passes) for passes in passing]
-                barred[places] = [passes is not None and not passes for passes in passing]
-        return np.flatnonzero(fits), np.flatnonzero(barred)
+            if not len(places) or tier not in self.filters.tiers:
+                continue
+            found = self._OF[kind](self, rows[places])
+            if len(found) == len(passing):  # all are of one kind, as most often
+                passing = found
+                break
+            for place, passes in zip(places.tolist(), found, strict=True):
+                passing[place] = passes
+        fits = [place for place, passes in enumerate(passing) if passes]
+        barred = [
+            place for place, passes in enumerate(passing) if passes is not None and not passes
+        ]
+        return np.array(fits, np.int64), np.array(barred, np.int64)
 
     def fits(self, document: int) -> bool:
         """Whether one document may be served."""

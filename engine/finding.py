@@ -47,6 +47,7 @@ class Finder:
         self.told: set[int] = set()  # the documents of those withheld that are told of
         self.fusion: dict[str, Any] | None = None
         self.lifted: list[str] = []
+        self._foreseen: dict[int, Entry] = {}  # of successors, by document
 
     def find(self) -> None:
         """Fills the pool. Raises `Refused` where the gate, or every arm, is without an answer."""
@@ -202,10 +203,14 @@ class Finder:
         """Brings in what replaced the superseded claims that matched, and lifts it where the one
         that it replaced would have been the confident answer."""
         strict, lifted = self.gate.trust is Trust.STRICT, []
-        for old in [*self.withheld, *self.entries.values()]:
-            if old.verdict is not Verdict.SUPERSEDED or not self._would_answer(old):
-                continue
-            for claim in self.tell.successors(old.claims):
+        replaced = [
+            (old, self.tell.successors(old.claims))
+            for old in [*self.withheld, *self.entries.values()]
+            if old.verdict is Verdict.SUPERSEDED and self._would_answer(old)
+        ]
+        self._foresee([claim for _, claims in replaced for claim in claims])
+        for old, successors in replaced:
+            for claim in successors:
                 entry = self._successor(claim, old)
                 if entry is None:
                     continue
@@ -220,14 +225,28 @@ class Finder:
         alone, whatever matched would."""
         return self.gate.trust is not Trust.STRICT or self.gate.confident(old.dense)
 
+    def _foresee(self, claims: Sequence[int]) -> None:
+        """Makes the entries of terminal successors that will be needed, together."""
+        sought = [entity(CLAIM, claim) for claim in dict.fromkeys(claims)]
+        sought = [document for document in sought if document not in self.entries]
+        fits, _ = self.chooser.judged(np.array(sought, np.int64))
+        fresh = [self._entry(sought[place]) for place in fits.tolist()]
+        self._measure(fresh)
+        self._foreseen = {entry.document: entry for entry in fresh}
+
     def _successor(self, claim: int, old: Entry) -> Entry | None:
         """The entry of a terminal successor, made where no arm found it; ``None`` where it may not
         be served."""
         document = entity(CLAIM, claim)
-        known = self.entries.get(document)
-        if known is not None or not (self.view.in_sight(claim) and self.chooser.fits(document)):
+        known, entry = self.entries.get(document), self._foreseen.get(document)
+        if known is not None or not self.view.in_sight(claim):
             return known
-        entry = self.fetched(document, "promotion")
+        if entry is None:
+            if not self.chooser.fits(document):
+                return None
+            entry = self._entry(document)
+            self._measure([entry])
+        entry.fetched = "promotion"
         if self.fusion is None:
             own = entry.scores.get(LEXICAL if self.asked.mode is Mode.LEXICAL else DENSE)
             entry.score = own or 0.0
