@@ -352,7 +352,7 @@ def _fast(run: QualityRun) -> Iterator[str]:
     kept = run.promises
     yield "## How fast it is"
     yield ""
-    yield "Texts of forty words drawn from Zipf's law, of 60,000; one claim in twenty is taken"
+    yield "Texts of about forty words (30 to 50), drawn from Zipf's law, of 60,000; one claim in twenty is taken"
     yield "back later, and one in twenty replaced. Questions are six words of one text. A figure"
     yield f"is the median of a run of questions, none asked twice; there are {RUNS} runs, in which"
     yield "all take turns. No recall changed a byte on the disk: the files were compared."

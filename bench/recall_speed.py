@@ -40,7 +40,7 @@ __all__ = ["BM25S", "PROMISES", "Kept", "Promise", "Texts40", "measure", "promis
 
 START: Final = times.instant("2024-01-01")
 VALID_AT: Final = "2024-09-01"
-WORDS: Final = 40  # in a text
+WORDS: Final = (30, 50)  # in a text: from, to
 VOCABULARY: Final = 60_000
 QUERY: Final = 6  # words of a question
 RUNS: Final = 5
@@ -61,18 +61,24 @@ FILTERED, UNFILTERED = "doxa: search, what is held", "doxa: search, unfiltered"
 
 @dataclass(frozen=True)
 class Texts40:
-    """So many texts of forty words; the same for the same values."""
+    """So many texts of about forty words; the same for the same values."""
 
     size: int
     seed: int = 7
 
     @cached_property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many words each text has."""
+        rng = np.random.default_rng((self.seed, 1))
+        return rng.integers(WORDS[0], WORDS[1], self.size, endpoint=True)
+
+    @cached_property
     def drawn(self) -> npt.NDArray[np.int64]:
         """The words of each text, by their ranks: the n-th most frequent comes 1/n times as often
-        as the first."""
+        as the first. Of each row the first of a text's length count."""
         shares = 1 / np.arange(1, VOCABULARY + 1)
         rng = np.random.default_rng(self.seed)
-        found = rng.choice(VOCABULARY, (self.size, WORDS), p=shares / shares.sum())
+        found = rng.choice(VOCABULARY, (self.size, WORDS[1]), p=shares / shares.sum())
         return found.astype(np.int64)
 
     @cached_property
@@ -82,7 +88,11 @@ class Texts40:
 
     def text(self, number: int) -> str:
         """One text."""
-        return " ".join(self.words[rank] for rank in self.drawn[number].tolist())
+        return " ".join(self.words[rank] for rank in self._ranks(number))
+
+    def _ranks(self, number: int) -> list[int]:
+        ranks: list[int] = self.drawn[number, : self.lengths[number]].tolist()
+        return ranks
 
     def subject(self, number: int) -> str:
         """What a text is about: some twenty of them are about the same."""
@@ -93,7 +103,7 @@ class Texts40:
         """What is asked: six words of one text each."""
         rng, found = random.Random(f"questions {self.seed}"), []
         for _ in range(QUESTIONS):
-            ranks = self.drawn[rng.randrange(self.size)].tolist()
+            ranks = self._ranks(rng.randrange(self.size))
             found.append(" ".join(self.words[rank] for rank in rng.sample(ranks, QUERY)))
         return found
 
