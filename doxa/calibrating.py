@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doxa.arguments import check_view
 from doxa.engine.errors import CallerError, StorageError
+from doxa.engine.graph import NONE
 from doxa.recalling import Recalling
 from doxa.views import TruthView
 
@@ -28,6 +29,7 @@ class Calibrating(Recalling):
 
     if TYPE_CHECKING:
         policy: Callable[..., str]
+        view: Callable[..., TruthView]
 
     def calibrate(
         self,
@@ -43,8 +45,8 @@ class Calibrating(Recalling):
         ``cases`` are the path of a JSONL file, or its lines: ``{"query": …, "answerable": true}``.
         Each is asked at the view; its score is the best dense one of what may be served there. One
         half is held out, and says how often the boundary is wrong. The policy is recorded in the
-        view's workspace under the calibration's own id, and counts from then on; the same again is
-        a no-op. With ``dry_run`` nothing is recorded. Confidence is a ranking, not a probability.
+        view's workspace under the calibration's own id, and counts from then on; while it is in
+        force the same again is a no-op, and later it is recorded anew, as ``<id>/2``. With ``dry_run`` nothing is recorded. Confidence is a ranking, not a probability.
 
         Raises `CallerError` for lines that can't be used or without an embedder, `Unavailable`
         where the embedder fails.
@@ -64,9 +66,26 @@ class Calibrating(Recalling):
             documents=0 if own is None else own.count,
         )
         if not dry_run:
-            recorded = fitted.as_json()
-            self.policy(calibrated=recorded, id=fitted.id, workspace=view.workspace, reason=reason)
+            self._record(fitted, view, reason)
         return fitted
+
+    def _record(self, fitted: Calibration, view: TruthView, reason: str | None) -> None:
+        """Puts a calibration in force for views like this one, unless it is."""
+        now = self.view(
+            valid_at=view.valid_at,
+            workspace=view.workspace,
+            perspective=view.perspective,
+            shared=view.shared,
+        )
+        current = self.calibration(now)
+        if current is not None and current.id == fitted.id:
+            return
+        id, number = fitted.id, 1
+        while now.graph.find(view.workspace, id) != NONE:  # of before, and withdrawn or replaced
+            number += 1
+            id = f"{fitted.id}/{number}"
+        recorded = fitted.as_json()
+        self.policy(calibrated=recorded, id=id, workspace=view.workspace, reason=reason)
 
     def calibration(self, view: TruthView) -> Calibration | None:
         """The calibration in force at a view for the ledger's embedder; ``None`` where there is

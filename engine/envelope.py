@@ -265,7 +265,7 @@ class Recalled:
 
     def __bool__(self) -> bool:
         """Whether there is something to act on: it was answered, in whole or in part."""
-        return self.outcome in (Outcome.ANSWERED, Outcome.PARTIAL)
+        return self.outcome in (Outcome.ANSWERED, Outcome.PARTIAL) and bool(self.hits)
 
     def __str__(self) -> str:
         return self.text

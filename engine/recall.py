@@ -230,7 +230,10 @@ class _Recall:
         """The answer with what was put on its page, of all hits that belong there."""
         finder = self.finder
         found = finder.found.values()
-        trusted = any(hit.verdict in (Verdict.OK, Verdict.UNVERIFIED) for hit in hits)
+        trusted = any(map(_trusted, hits))
+        if trusted and not any(map(_trusted, put.hits)):
+            detail = f"nothing to act on fits in the budget of {self.asked.budget}; give more"
+            self._miss(Gap.CANDIDATE_LIMIT, detail, put.left_out)
         reasons = tuple(_once(finder.reasons))
         if not trusted:
             outcome, abstention = Outcome.ABSTAINED, self._abstention(hits)
@@ -320,6 +323,10 @@ class _Recall:
             "promoted": finder.lifted,
             **self.placer.trace,
         }
+
+
+def _trusted(hit: Hit) -> bool:
+    return hit.verdict in (Verdict.OK, Verdict.UNVERIFIED)
 
 
 def _claim_rows(number: int, entry: Entry) -> Sequence[int]:

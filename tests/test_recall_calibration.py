@@ -197,6 +197,20 @@ def test_a_calibration_that_was_fitted_is_recorded_and_used() -> None:
         assert unknown.gap_warning is not None
 
 
+def test_a_calibration_is_recorded_anew_where_it_no_longer_counts() -> None:
+    with doxa.open(embedder=_telling({"word": 0.9})) as ledger:
+        said(ledger, "a", "word")
+        found = ledger.calibrate(_questions(40, 40), view=now(ledger))
+        ledger.withdraw(found.id, reason="too few questions")
+        assert ledger.calibration(now(ledger)) is None
+        again = ledger.calibrate(_questions(40, 40), view=now(ledger), reason="enough after all")
+        assert ledger.calibration(now(ledger)) == again == found
+        assert now(ledger).find(f"{found.id}/2") != -1
+        head = ledger.revision
+        ledger.calibrate(_questions(40, 40), view=now(ledger), reason="another reason")
+        assert ledger.revision == head
+
+
 def test_a_dry_run_records_nothing() -> None:
     with doxa.open(embedder=_telling({"word": 0.9})) as ledger:
         said(ledger, "a", "word")

@@ -54,9 +54,6 @@ def calibrate(
         note(f"warning: {warning}")
     if dry_run:
         note("not recorded")
-    elif not in_force:  # it was recorded before, and what came after still counts
-        other = f"{used.id} is newer" if isinstance(used, Calibration) else "it was withdrawn"
-        note(f"warning: it is not in force: {other}; name it with --calibration, or withdraw that")
 
 
 def calibration(
