@@ -223,11 +223,10 @@ class _Sources:
         check_text(query, "query")
         if not query.strip():
             frame = context.FRAME if pinned else context.POINTER
-            return _Made(pinned, frame, None, None, warnings)
+            return _Made(context.distinct(pinned), frame, None, None, warnings)
         asked = {**options, **({} if top_k is None else {"top_k": top_k})}
         answer = self.ledger.recall(query, view=self.view, **asked)
-        found = context.found(answer, (one.id for one in pinned))
-        chosen = [*pinned, *found]
+        chosen = context.distinct([*pinned, *context.found(answer, pinned)])
         return _Made(chosen, context.FRAME if chosen else None, None, answer, warnings)
 
 

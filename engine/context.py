@@ -6,6 +6,7 @@ Pure: from an answer, or from what is pinned at a view, to the candidates of an 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from doxa.engine.candidates import Candidate
@@ -21,9 +22,18 @@ from doxa.engine.ranking import Entry
 from doxa.engine.registry import Registry
 from doxa.engine.texts import Rows, Texts
 from doxa.engine.trust import short
-from doxa.engine.view import TruthView
+from doxa.engine.view import Id, TruthView
 
-__all__ = ["ALWAYS_ON", "BUDGET", "FRAME", "LARGE_BUDGET", "POINTER", "always_on", "found"]
+__all__ = [
+    "ALWAYS_ON",
+    "BUDGET",
+    "FRAME",
+    "LARGE_BUDGET",
+    "POINTER",
+    "always_on",
+    "distinct",
+    "found",
+]
 
 BUDGET: Final = 1_500  # characters
 LARGE_BUDGET: Final = 6_000  # characters, for large windows
@@ -37,19 +47,24 @@ WITHHELD: Final = "(withheld)"  # in place of a text that is judged, and never p
 _SERVED: Final = (Verdict.OK, Verdict.UNVERIFIED, Verdict.CONTESTED)
 
 
-def found(answer: Recalled, besides: Iterable[str] = ()) -> list[Candidate]:
+def found(answer: Recalled, besides: Iterable[Candidate] = ()) -> list[Candidate]:
     """The candidates that an answer gives: its hits in their order, as far as they may be acted on
-    or are sides of a conflict; and what it withheld, without a text, so that it is named."""
-    seen = set(besides)
-    served = [hit for hit in answer.hits if hit.verdict in _SERVED and hit.id not in seen]
+    or are sides of a conflict; and what it withheld, without a text, so that it is named. Those
+    ``besides`` are there already."""
+    seen = {_itself(one) for one in besides}
+    served = [
+        hit
+        for hit in answer.hits
+        if hit.verdict in _SERVED and Ref(hit.workspace, hit.id) not in seen
+    ]
     size = len(served)
     made = [
         _candidate(hit.id, hit.workspace, hit.tier, hit.said, (size - number) / size)
         for number, hit in enumerate(served)
     ]
-    seen.update(hit.id for hit in served)
+    seen.update(Ref(hit.workspace, hit.id) for hit in served)
     for old in answer.withheld:
-        if old.id not in seen:
+        if Ref(old.workspace, old.id) not in seen:
             made.append(_candidate(old.id, old.workspace, old.tier, WITHHELD, 0.0))
     return made
 
@@ -62,6 +77,23 @@ def _candidate(id: str, workspace: str, tier: Tier | None, text: str, score: flo
     if tier is Tier.QUOTE:
         return Candidate(id, text, supports=[itself], score=score)
     return Candidate(id, text, facts=[itself], score=score)
+
+
+def _itself(one: Candidate) -> Id:
+    """The document that a candidate is."""
+    return one.artefact or (*one.supports, *one.facts)[0]
+
+
+def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The same candidates, each with an id of its own: documents of two workspaces may share one,
+    and then the first of them keeps it."""
+    made: dict[str, Candidate] = {}
+    for one in candidates:
+        id = one.id
+        while id in made:
+            id += " (of another workspace)"
+        made[id] = one if id == one.id else replace(one, id=id)
+    return list(made.values())
 
 
 def always_on(
