@@ -399,7 +399,7 @@ def test_a_calibration_counts_again_where_it_was_withdrawn_or_replaced(
     fewer.write_text("".join(cases.read_text().splitlines(True)[2:]))
     assert ok("calibrate", path, fewer, *AT, *AXES).strip() != made
     assert answer("calibrate", path, cases, *AT, *AXES)["in_force"] is True
-    assert answer("calibration", path, *AT, *AXES)["id"] == made
+    assert answer("calibration", path, *AT, *AXES)["calibration"]["id"] == made
 
 
 def test_labelled_questions_that_can_not_be_used_are_named_by_their_lines(
