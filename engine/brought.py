@@ -16,27 +16,17 @@ from doxa.engine.choosing import Chooser
 from doxa.engine.describing import Describer
 from doxa.engine.eligibility import Item, once
 from doxa.engine.envelope import Missing
-from doxa.engine.finding import Finder
+from doxa.engine.finding import VERDICTS, Finder
 from doxa.engine.graph import NONE
 from doxa.engine.judging import judged
 from doxa.engine.outcomes import Trust, Unavailable, Verdict
 from doxa.engine.ranking import Entry
-from doxa.engine.registry import Reason
 from doxa.engine.trust import verdict
 
 __all__ = ["BroughtFinder"]
 
 BROUGHT: Final = "brought"
 _FIRST: Final = -2  # the number of the first text; NONE means none
-
-# What a reason says that is not about the standing of a claim.
-_VERDICTS: Final = {
-    Reason.NOT_YET_REGISTERED: Verdict.NOT_YET_KNOWN,
-    Reason.MISSING_SUPPORT: Verdict.RETRACTED,
-    Reason.WITHDRAWN: Verdict.RETRACTED,
-    Reason.SNAPSHOT_MISMATCH: Verdict.UNSUPPORTED,
-    Reason.REDACTED: Verdict.REDACTED,
-}
 
 
 class BroughtFinder(Finder):
@@ -85,7 +75,7 @@ class BroughtFinder(Finder):
                 self.withheld.append(self._omitted(document, one))
                 self.told.add(document)
                 if one.standing is None:
-                    told[document] = _VERDICTS.get(one.reason, Verdict.INVALID_METADATA)
+                    told[document] = VERDICTS.get(one.reason, Verdict.INVALID_METADATA)
                 elif not self.withheld[-1].claims:  # it is of a claim that the view does not see
                     told[document] = verdict([one.standing], False, self.gate, math.nan)
         self._measure([*self.entries.values(), *self.withheld])

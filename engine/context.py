@@ -16,7 +16,7 @@ from doxa.engine.eligibility import Judge
 from doxa.engine.envelope import Recalled
 from doxa.engine.events import Ref
 from doxa.engine.graph import CLAIM, entity
-from doxa.engine.outcomes import Tier, Verdict
+from doxa.engine.outcomes import Tier, Unavailable, Verdict
 from doxa.engine.policies import pinned
 from doxa.engine.ranking import Entry
 from doxa.engine.registry import Registry
@@ -107,17 +107,18 @@ def always_on(
     documents = [entity(CLAIM, claim) for claim in claims]
     eligible = [document for document in documents if chooser.fits(document)]
     tell = Describer(chooser, texts)
-    made = [
-        _candidate(
-            view.graph.id_of(document),
-            view.graph.names.texts[view.graph.workspace_of(document)],
-            Tier.CLAIM,
-            tell.said(Entry(document, chooser.item(document), (document >> 3,), None)),
-            1.0 + ALWAYS_ON - number,
-        )
-        for number, document in enumerate(eligible[:ALWAYS_ON])
-    ]
-    return made, _warnings([view.graph.id_of(document) for document in eligible[ALWAYS_ON:]])
+    made, warnings = [], []
+    for number, document in enumerate(eligible[:ALWAYS_ON]):
+        id, workspace = view.graph.id_of(document), view.graph.workspace_of(document)
+        try:
+            said = tell.said(Entry(document, chooser.item(document), (document >> 3,), None))
+        except Unavailable as error:
+            warnings.append(f"{error.disclosed}: it is pinned, and left out")
+            continue
+        place, score = view.graph.names.texts[workspace], 1.0 + ALWAYS_ON - number
+        made.append(_candidate(id, place, Tier.CLAIM, said, score))
+    more = [view.graph.id_of(document) for document in eligible[ALWAYS_ON:]]
+    return made, (*warnings, *_warnings(more))
 
 
 def _warnings(left: Sequence[str]) -> tuple[str, ...]:

@@ -19,12 +19,21 @@ from doxa.engine.envelope import Missing
 from doxa.engine.graph import ARTEFACT, CLAIM, entity
 from doxa.engine.outcomes import Gap, Mode, Tier, Trust, Unavailable, Verdict
 from doxa.engine.ranking import RRF, Entry, fused
+from doxa.engine.registry import Reason
 from doxa.engine.trust import verdict
 
-__all__ = ["Finder"]
+__all__ = ["VERDICTS", "Finder"]
 
 LEXICAL, DENSE, TRIGGERS = "lexical", "dense", "triggers"
 TOLD: Final = 10  # of what an arm passed over that are told of; of more, what replaced them counts
+# What a reason says that is not about the standing of a claim.
+VERDICTS: Final = {
+    Reason.NOT_YET_REGISTERED: Verdict.NOT_YET_KNOWN,
+    Reason.MISSING_SUPPORT: Verdict.RETRACTED,
+    Reason.WITHDRAWN: Verdict.RETRACTED,
+    Reason.SNAPSHOT_MISMATCH: Verdict.UNSUPPORTED,
+    Reason.REDACTED: Verdict.REDACTED,
+}
 _RANKED: Final = {
     Mode.LEXICAL: (LEXICAL,),
     Mode.DENSE: (DENSE,),
@@ -161,7 +170,13 @@ class Finder:
         held = entry.trusted or entry.verdict in (Verdict.LOW_CONFIDENCE, Verdict.CONTESTED)
         if not held:
             return entry.verdict
-        return Verdict.RETRACTED if entry.tier is Tier.QUOTE else Verdict.UNSUPPORTED
+        if entry.tier is Tier.QUOTE:
+            return Verdict.RETRACTED
+        if entry.tier is Tier.SUMMARY:
+            problem = self.chooser.judge.artefact(entry.document >> 3, None)
+            if problem is not None:
+                return VERDICTS.get(problem.reason, Verdict.UNSUPPORTED)
+        return Verdict.UNSUPPORTED
 
     def _enter(self, document: int, score: float) -> Entry:
         entry = self.entries[document] = self._entry(document, score)
