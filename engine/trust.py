@@ -63,8 +63,8 @@ class Gate:
         return 1 / (1 + math.exp((self.boundary - score) / self.scale))
 
     def confident(self, score: float) -> bool:
-        """Whether a dense score reaches the boundary."""
-        return score >= self.boundary  # false of NaN
+        """Whether a dense score reaches the boundary; where standing alone decides, none does."""
+        return self.trust is not Trust.STANDING and score >= self.boundary  # false of NaN
 
 
 def verdict(standings: Iterable[Standing], ambiguous: bool, gate: Gate, score: float) -> Verdict:

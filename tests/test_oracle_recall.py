@@ -210,3 +210,19 @@ def test_equal_scores_of_one_id_go_by_workspace() -> None:
         view = ledger.view(valid_at="2024-01-01", workspace="w")
         found = ledger.recall("red", view=view, trust="standing", pool=1)
         assert [(hit.workspace, hit.id) for hit in found] == [("", "a")]
+
+
+def test_where_standing_alone_decides_no_boundary_says_why_it_abstained() -> None:
+    with doxa.open(embedder=EMBEDDER) as ledger:
+        ledger.policy(single_valued="p")
+        for id, value in (("a", 1), ("b", 2)):
+            ledger.claim("s", "p", value, text="red", id=id, source="x")
+        ledger.claim("s", "q", 1, text="red", id="c", source="x")
+        ledger.withdraw("c")
+        view = ledger.view(valid_at="2024-01-01")
+        reasons = []
+        for mode in ("lexical", "dense", "fused"):
+            found = ledger.recall("red", view=view, trust="standing", mode=mode)
+            assert found.abstention is not None
+            reasons.append((str(found.abstention.reason), found.abstention.ids))
+        assert reasons == [("contested", ("a", "b"))] * 3
