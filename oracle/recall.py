@@ -23,6 +23,11 @@ VERDICTS = (
     "unsupported", "contested", "low_confidence", "not_entailed", "ok", "unverified",
 )  # fmt: skip
 TRUSTED = ("ok", "unverified")
+ABSTENTIONS = {
+    "not_yet_known": "outside_window", "expired": "outside_window",
+    "not_yet_valid": "outside_window", "redacted": "erased", "compacted": "erased",
+    "ambiguous_supersession": "ambiguous", "low_confidence": "below_boundary",
+}  # fmt: skip
 TOLD = 10  # of the documents that an arm passed over, those that are told of
 
 
@@ -83,6 +88,7 @@ class Answer(NamedTuple):
     documents: int
     eligible: int
     more: bool
+    abstention: tuple[str, list[str]] | None
 
 
 @dataclass
@@ -159,11 +165,35 @@ class _Recall:
             reasons.add("candidate_limit")
         trusted = any(hit.verdict in TRUSTED for hit in hits)
         outcome = ("partial" if reasons else "answered") if trusted else "abstained"
+        why = None if trusted else self._why(hits, [*withheld, *further])
         told = [
             (entry.document.key, self._withheld(entry), self._successors(entry.document.key))
             for entry in withheld
         ]
-        return Answer(outcome, hits, told, reasons, len(self.searched), len(entries), more)
+        return Answer(outcome, hits, told, reasons, len(self.searched), len(entries), more, why)
+
+    def _why(self, hits: Sequence[Hit], withheld: Sequence[Entry]) -> tuple[str, list[str]]:
+        """Why nothing is to be trusted, and the ids that this is about. What was withheld and would
+        have been confident comes first, then what is given, then what else was withheld."""
+        sure = [old for old in withheld if self._confident(old.document.key)]
+        if hits and not sure:
+            verdict, key = hits[0].verdict, hits[0].key
+            others = hits[0].successors or hits[0].contested_with
+            if verdict == "ambiguous_supersession":
+                others = self._ambiguous(key)
+        elif withheld:
+            best = (sure or withheld)[0]
+            verdict, key = self._withheld(best), best.document.key
+            others = self._ambiguous(key) or self._successors(key)
+        else:
+            return "nothing_found", []
+        return ABSTENTIONS.get(verdict, verdict), [key[1], *others]
+
+    def _ambiguous(self, key: Key) -> list[str]:
+        """The unresolved corrections that may mean a claim which a document rests on."""
+        ambiguous = self.truth.belief.ambiguous
+        found = [one for claim in self.sight.claims_of(key) for one in ambiguous.get(claim, ())]
+        return [id for _, id in dict.fromkeys(found)]
 
     # -- the arms
 
@@ -241,7 +271,9 @@ class _Recall:
 
     def _confident(self, key: Key) -> bool:
         cosine = self._cosine(key)
-        return cosine is not None and cosine >= self.question.boundary
+        if cosine is None or self.question.trust == "standing":
+            return False
+        return cosine >= self.question.boundary
 
     def _confidence(self, key: Key) -> float | None:
         cosine = self._cosine(key)
@@ -253,7 +285,7 @@ class _Recall:
         """The verdict: the first that applies to any claim that it rests on."""
         claims = self.sight.claims_of(document.key)
         found = {self.sight.standing(claim) for claim in claims}
-        if any(claim in self.truth.belief.ambiguous for claim in claims):
+        if self._ambiguous(document.key):
             found.add("ambiguous_supersession")
         for verdict in VERDICTS:
             if verdict in found:
@@ -263,11 +295,11 @@ class _Recall:
         return "ok" if self._confident(document.key) else "low_confidence"
 
     def _withheld(self, entry: Entry) -> str:
-        """The verdict of what is withheld; where the claims are held, it is that evidence, or that
-        registered text, which does not stand."""
+        """The verdict of what is withheld; where the claims are held, what is wrong with the
+        evidence, or with the registered text, itself."""
         if entry.verdict not in (*TRUSTED, "low_confidence", "contested"):
             return entry.verdict
-        return "retracted" if entry.document.tier == "quote" else "unsupported"
+        return self.sight.fault(entry.document)
 
     def _promote(self, withheld: Sequence[Entry], entries: dict[Key, Entry], fused: bool) -> None:
         """Brings in the terminal successors of what would have been the answer, those of withheld

@@ -7,7 +7,7 @@ quote.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -177,10 +177,28 @@ class Sight:
             return True
         if document.tier == "quote":
             return document.key in self.truth.belief.based
-        workspace, id = document.key
-        return self.truth.eligible(id, workspace)[0] and all(
+        return self._reason(document.key) is None and self._sees(self.claims_of(document.key))
+
+    def fault(self, document: Document) -> str:
+        """What evidence that is not live, or a summary that is not eligible though its claims are
+        held, is called: taken back, or without what it rested on."""
+        if document.tier == "quote":
+            return "retracted"
+        reason = self._reason(document.key)
+        if not self._sees(self._declared(self.log.artefacts[document.key])):
+            return "unsupported"
+        if reason == "missing_support":
+            return "retracted"
+        withdrawn = reason == "withdrawn" and self._sees(self.claims_of(document.key))
+        return "retracted" if withdrawn else "unsupported"
+
+    def _reason(self, summary: Key) -> str | None:
+        return self.truth.eligible(summary[1], summary[0])[1]
+
+    def _sees(self, claims: Iterable[Key]) -> bool:
+        return all(
             self.truth.sees(claim[0]) and self._in_perspective(self.log.claims[claim])
-            for claim in self.claims_of(document.key)
+            for claim in claims
         )
 
     def believed(self, document: Document) -> bool:

@@ -303,6 +303,9 @@ def _compared(found: Recalled, answer: Answer) -> Iterator[tuple[str, Any, Any]]
     yield "withheld", told, answer.withheld
     yield "reasons", {str(one.reason) for one in found.reasons}, answer.reasons
     yield "outcome", str(found.outcome), answer.outcome
+    why = found.abstention
+    because = None if why is None else (str(why.reason), list(why.ids))
+    yield "abstention", because, answer.abstention
     yield "eligible", found.pool.eligible, answer.eligible
     yield "documents", found.pool.documents, answer.documents
     yield "more", found.cursor is not None, answer.more
