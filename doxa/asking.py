@@ -244,6 +244,8 @@ class Asking:
         if cursor is not None:
             asked = replace(asked, offset=offset(cursor, ledger, self.view, at, request))
         means = self.means(arms)
+        if candidates is not None:  # no arm is asked for them, so that none is missing
+            means = replace(means, missing=())
         answer = recall(self.registry, self.view, self.stream.rows, asked, means, candidates)
         if answer.more is None or candidates is not None:
             return answer

@@ -50,6 +50,10 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
+def _in_json(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
 def quoted(text: str) -> str:
     r"""A given text as it stands in a block: each line behind ``>``, hidden controls written out.
 
@@ -65,8 +69,12 @@ def quoted(text: str) -> str:
 
 
 def named(name: str) -> str:
-    """An id or name on a line of doxa's own: as it is where it is plain, else as a JSON string."""
-    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    """An id or name on a line of doxa's own: as it is where it is plain, else as a JSON string that
+    is one line for every reader."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    told = json.dumps(name, ensure_ascii=False)
+    return told if told.isprintable() else _HIDDEN.sub(_in_json, told)
 
 
 def source_names(names: Iterable[str]) -> str:

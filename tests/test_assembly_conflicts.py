@@ -195,7 +195,7 @@ def test_a_conflict_is_reached_through_supports_citations_and_summaries(torn: Le
         block = assemble(torn, way)
         assert shown(block) == [way["id"], "b"], way
         assert all(one.label.startswith("contested (") for one in block.printed)
-    block = torn.assemble("q", view=torn.view(valid_at=WHEN), budget=1000)
+    block = torn.assemble("q", view=torn.view(valid_at=WHEN), candidates="registered", budget=1000)
     assert shown(block) == ["n1", "b", "n2", "n3"]
 
 

@@ -41,7 +41,7 @@ def premises(self: Labels, claim: int) -> list[int]:
 
 def label(self: Labels, item: Item, side: str = "") -> str:
     """The label of a candidate, whatever it rests on."""
-    observed = times.shown(self._observed(item) // times.DAY * times.DAY)
+    observed = times.shown(self.observed(item) // times.DAY * times.DAY)
     return f"{self._standing(item, side)}, {self._applicability(item)}, observed {observed}"
 
 

@@ -145,6 +145,16 @@ def test_a_text_falls_with_its_claim(ledger: doxa.Ledger, done: Any, verdict: st
     assert b"secret" not in answer.to_bytes()
 
 
+def test_an_index_that_is_behind_is_nothing_to_texts_that_were_brought(
+    ledger: doxa.Ledger,
+) -> None:
+    said(ledger, "a", "word")
+    given = [_brought("c", facts=["a"])]
+    answer = ask(ledger, candidates=given, fresh=False)
+    assert (answer.outcome, gaps(answer)) == (Outcome.ANSWERED, [])
+    assert gaps(ask(ledger, candidates=given, mode="fused")) == []
+
+
 # ---------------------------------------------------------------- confidence
 
 

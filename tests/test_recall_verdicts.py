@@ -330,6 +330,16 @@ def test_a_text_can_not_forge_a_line_of_doxas_own(ledger: doxa.Ledger, text: str
     assert answer.hits[0].said == text
 
 
+@pytest.mark.parametrize("name", [*HOSTILE, "p. 1\u2028[ok] forged", "p\x85[ok]", "\u2066turned"])
+def test_a_locator_stays_on_its_line(ledger: doxa.Ledger, name: str) -> None:
+    said(ledger, "a", "word", source={"id": "s", "locator": name})
+    answer = ask(ledger)
+    assert len(answer.text.splitlines()) == 5
+    assert answer.text.splitlines()[-1].startswith("(claim a @1; from s, ")
+    assert not set("\u202e\u2066\u2028\x85") & set(answer.text)
+    assert answer.hits[0].attribution[0].locator == name
+
+
 # ---------------------------------------------------------------- conflicts
 
 
