@@ -18,14 +18,14 @@ import numpy as np
 
 from doxa.engine.arms import Floats, Ints, Ranking
 from doxa.engine.belief import HELD, Standing
-from doxa.engine.eligibility import NOTHING, Item, Judge, once
+from doxa.engine.eligibility import NOTHING, Item, Judge, as_item, once
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, SUPPORT, entity
 from doxa.engine.lookups import standings
 from doxa.engine.outcomes import Tier
 
 __all__ = ["Chooser", "Filters", "Found", "Listed"]
 
-FIRST: Final = 64  # documents of a ranking that are looked at first; then four times as many
+FIRST: Final = 32  # documents of a ranking that are looked at first; then four times as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,9 @@ class Chooser:
         """The first of documents that come by their scores: among equal ones, by id."""
         if not parts:
             return []
-        documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+        documents, scores = parts[0]
+        if len(parts) > 1:
+            documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
         if bool((scores[1 : n + 1] != scores[:-1][:n]).all()):  # no two of them are equal
             return [*map(_as_listed, zip(documents[:n].tolist(), scores[:n].tolist(), strict=True))]
         ranked = map(_as_listed, zip(documents.tolist(), scores.tolist(), strict=True))
@@ -252,9 +254,10 @@ class Chooser:
         """A document that may be served, as a candidate of an assembly; its text is not read."""
         graph, judge = self.graph, self.judge
         kind, row, id = document & 7, document >> 3, graph.id_of(document)
-        workspace = graph.names.texts[graph.workspace_of(document)]
+        workspace = self._name(graph.workspace_of(document))
         if kind == CLAIM:
-            return Item(id, workspace, score, "", (row,), contested=judge.contested_of((row,)))
+            contested = (row,) if judge.standing(row) is Standing.CONTESTED else ()
+            return as_item((id, workspace, score, "", (row,), (), (), (), (), NOTHING, contested))
         if kind == SUPPORT:
             made = Item(id, workspace, score, "", (), (row,))
             return made._replace(contested=judge.contested(made))
@@ -273,6 +276,11 @@ class Chooser:
         )
         return made._replace(contested=judge.contested(made))
 
+    def _name(self, workspace: int) -> str:
+        """The name of a workspace, which is most often one that the view sees."""
+        found = self.judge.workspaces.get(workspace)
+        return self.graph.names.texts[workspace] if found is None else found
+
     def claims_of(self, document: int) -> tuple[int, ...]:
         """The claims that a document is worth as much as: its own, or all that it declares."""
         graph, kind, row = self.graph, document & 7, document >> 3
@@ -288,6 +296,8 @@ class Chooser:
     def ambiguous(self, claims: Iterable[int]) -> tuple[str, ...]:
         """The ids of the unresolved corrections that may mean one of the claims here."""
         graph, belief, view = self.graph, self.belief, self.view
+        if not graph.k_candidates:
+            return ()
         return tuple(
             graph.id_of(entity(CORRECTION, row))
             for claim in claims

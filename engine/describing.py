@@ -33,6 +33,7 @@ class Describer:
         self.chooser, self.texts = chooser, texts
         self.view, self.graph, self.belief = chooser.view, chooser.graph, chooser.belief
         self.labels = Labels(chooser.judge)
+        self._successors: dict[int, Sequence[int]] = {}
         self._evidence: dict[int, list[int]] = {}
 
     def said(self, entry: Entry) -> str:
@@ -250,15 +251,16 @@ class Describer:
 
     def successors(self, claims: Iterable[int]) -> tuple[int, ...]:
         """What replaced the claims here, held ones first."""
-        view = self.view
-        return once(
-            [
-                row
-                for claim in claims
-                if self.belief.standing(claim, view.v, view.k) is Standing.SUPERSEDED
-                for row in self.belief.successors(claim, view.v, view.k)
-            ]
-        )
+        return once([row for claim in claims for row in self._replaced_by(claim)])
+
+    def _replaced_by(self, claim: int) -> Sequence[int]:
+        found = self._successors.get(claim)
+        if found is None:
+            superseded = self.chooser.judge.standing(claim) is Standing.SUPERSEDED
+            view = self.view
+            found = self.belief.successors(claim, view.v, view.k) if superseded else ()
+            self._successors[claim] = found
+        return found
 
     def predecessors(self, claims: Sequence[int]) -> tuple[str, ...]:
         """The ids of the claims that these replaced here, directly or over others, in log order."""

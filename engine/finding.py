@@ -205,12 +205,24 @@ class Finder:
             entry.verdict = verdict(standings, bool(entry.ambiguous), self.gate, entry.dense)
 
     def _score(self, entries: Sequence[Entry]) -> None:
-        documents = np.array([entry.document for entry in entries], np.int64)
         for name, ranking in self.rankings.items():
-            for entry, score in zip(entries, ranking.scores(documents).tolist(), strict=True):
+            scores = self._scores(name, ranking, [entry.document for entry in entries])
+            for entry in entries:
+                score = scores.get(entry.document, math.nan)
                 entry.scores[name] = None if math.isnan(score) else score
                 if name == DENSE:
                     entry.dense = score
+
+    def _scores(self, name: str, ranking: Ranking, documents: Sequence[int]) -> dict[int, float]:
+        """The scores of documents by an arm, those that it listed as it listed them; NaN, or none,
+        for what it did not find."""
+        found = self.found.get(name)
+        scores = {} if found is None else dict(found.eligible + found.passed)
+        others = [document for document in documents if document not in scores]
+        if others and ranking.total:
+            given = ranking.scores(np.array(others, np.int64)).tolist()
+            scores.update(zip(others, given, strict=True))
+        return scores
 
     # -- successors
 

@@ -187,8 +187,10 @@ class Rows(Timeline):
     def position_of(self, number: int) -> int:
         """The log position of an entity (a carried support's is its claim's; a source's is 0)."""
         kind, row = number & 7, number >> 3
+        if kind == CLAIM:  # most are
+            return self.c_pos[row]
         columns = {
-            CLAIM: self.c_pos, SUPPORT: self.s_pos, CORRECTION: self.k_pos,
+            SUPPORT: self.s_pos, CORRECTION: self.k_pos,
             WITHDRAWAL: self.w_pos, ARTEFACT: self.a_pos, POLICY: self.p_pos,
         }  # fmt: skip
         return columns[kind][row] if kind != SOURCE else 0
@@ -218,10 +220,12 @@ class Rows(Timeline):
     def workspace_of(self, number: int) -> int:
         """The code of the workspace that an entity lives in."""
         kind, row = number & 7, number >> 3
+        if kind == CLAIM:
+            return self.c_ws[row]
         if kind == SUPPORT:
             return self.c_ws[self.s_claim[row]]
         columns = {
-            CLAIM: self.c_ws, CORRECTION: self.k_ws, WITHDRAWAL: self.w_ws,
+            CORRECTION: self.k_ws, WITHDRAWAL: self.w_ws,
             SOURCE: self.r_ws, ARTEFACT: self.a_ws, POLICY: self.p_ws,
         }  # fmt: skip
         return columns[kind][row]

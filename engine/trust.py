@@ -73,7 +73,11 @@ def verdict(standings: Iterable[Standing], ambiguous: bool, gate: Gate, score: f
     ``ambiguous`` says whether an unresolved correction may mean one of them; ``score`` is the dense
     one, NaN where there is none.
     """
-    found = [_BY_STANDING[standing] for standing in standings if standing in _BY_STANDING]
+    found = [
+        _BY_STANDING[standing]
+        for standing in standings
+        if standing is not Standing.REPORTED and standing is not Standing.CORROBORATED
+    ]
     if ambiguous:
         found.append(Verdict.AMBIGUOUS_SUPERSESSION)
     if found:
