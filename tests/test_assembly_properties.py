@@ -247,7 +247,7 @@ def test_registered_summaries_alone_make_blocks_that_hold_the_same(
     world = build(chance, size)
     with world.ledger as ledger:
         view = ledger.view(valid_at="2024-04-01")
-        block = ledger.assemble("q", view=view, budget=budget)
+        block = ledger.assemble("q", view=view, candidates="registered", budget=budget)
         given = [
             {"id": id, "text": f"summary {id[1:]}", **rests}
             for id, rests in world.summaries.items()
