@@ -132,8 +132,9 @@ class Chooser:
         documents, scores = parts[0]
         if len(parts) > 1:
             documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
-        if bool((scores[1 : n + 1] != scores[:-1][:n]).all()):  # no two of them are equal
-            return [*map(_as_listed, zip(documents[:n].tolist(), scores[:n].tolist(), strict=True))]
+        best = scores[: n + 1].tolist()
+        if len({*best}) == len(best):  # no two of them are equal
+            return [*map(_as_listed, zip(documents[:n].tolist(), best[:n], strict=True))]
         ranked = map(_as_listed, zip(documents.tolist(), scores.tolist(), strict=True))
         found: list[Listed] = []
         for _, equal in groupby(ranked, key=itemgetter(1)):
