@@ -27,8 +27,9 @@ SPEED: Final[dict[str, str]] = {
     "recall": "The same questions by words: the whole recall, with all that it says of ten hits; "
     "the search alone, for the ten best; and bm25s, for the ten best, over the same stems with "
     "the same k1 and b. Stems of a question are made within each.",
-    "filtering": "The hundred best of all texts, beside the hundred best that are held at the "
-    "view, and the same with half of the log in sight.",
+    "filtering": "A search for the best of all texts, beside the best that are held at the view: "
+    "ten of them, and a hundred, which is what a recall takes; and ten with half of the log in "
+    "sight.",
     "recall_fused": "By words and by vectors of 384 dimensions, exactly, with ranks fused; and by "
     "vectors alone. The vectors are random directions: what is measured is the search.",
     "indexing": "All texts read from the log, taken apart and indexed in memory. bm25s is given "
@@ -352,10 +353,11 @@ def _fast(run: QualityRun) -> Iterator[str]:
     kept = run.promises
     yield "## How fast it is"
     yield ""
-    yield "Texts of about forty words (30 to 50), drawn from Zipf's law, of 60,000; one claim in twenty is taken"
-    yield "back later, and one in twenty replaced. Questions are six words of one text. A figure"
-    yield f"is the median of a run of questions, none asked twice; there are {RUNS} runs, in which"
-    yield "all take turns. No recall changed a byte on the disk: the files were compared."
+    yield "Texts of about forty words (30 to 50), drawn from Zipf's law, of 60,000; one claim in"
+    yield "twenty is taken back later, and one in twenty replaced. Questions are six words of one"
+    yield f"text. A figure is the median of a run of questions, none asked twice; there are {RUNS}"
+    yield "runs, in which all take turns. No recall changed a byte on the disk: the files were"
+    yield "compared."
     yield ""
     if kept:
         met = sum(one.met for one in kept)
