@@ -9,7 +9,7 @@ from doxa.engine.belief import FEW, Belief
 from doxa.engine.graph import NONE, SUPPORT, Graph, entity
 from doxa.engine.times import EMPTY, Intervals, intersect, union_all
 
-__all__ = ["corroborated"]
+__all__ = ["corroborated", "distinct_origins"]
 
 Backed = tuple[Intervals, int]  # where a support counts, and the support
 
@@ -38,7 +38,7 @@ def _agreeing(graph: Graph, sourced: list[Backed]) -> Intervals:
         return EMPTY
     if len(sourced) == 2:
         (one, first), (other, second) = sourced
-        distinct = _distinct_origins(graph, (first, second)) > 1
+        distinct = distinct_origins(graph, (first, second)) > 1
         return intersect(one, other) if distinct else EMPTY
     turns = sorted(
         (bound, place % 2 == 0, row)
@@ -66,10 +66,10 @@ def _agreeing(graph: Graph, sourced: list[Backed]) -> Intervals:
 def _several(graph: Graph, live: Iterable[int], origins: Counter[int], digested: int) -> bool:
     """Whether supports have two or more distinct origins: where some have digests, two that are
     named may be one."""
-    return len(origins) > 1 and (not digested or _distinct_origins(graph, live) > 1)
+    return len(origins) > 1 and (not digested or distinct_origins(graph, live) > 1)
 
 
-def _distinct_origins(graph: Graph, supports: Iterable[int]) -> int:
+def distinct_origins(graph: Graph, supports: Iterable[int]) -> int:
     """How many origins supports have; those joined by an equal content digest count once."""
     parent: dict[tuple[str, int], tuple[str, int]] = {}
 

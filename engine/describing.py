@@ -10,6 +10,7 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Standing
 from doxa.engine.choosing import Chooser
+from doxa.engine.corroboration import distinct_origins
 from doxa.engine.documents import documents
 from doxa.engine.eligibility import Item, once
 from doxa.engine.envelope import Attribution, Reference
@@ -219,11 +220,18 @@ class Describer:
         return min(found, default=None)
 
     def corroborated(self, claims: Sequence[int]) -> bool:
-        """Whether each of the claims has live sources of two or more origins."""
-        view = self.view
-        return bool(claims) and all(
-            len(self.belief.origins(claim, view.v, view.k)) > 1 for claim in claims
-        )
+        """Whether each of the claims has live sources of two or more origins; those with an equal
+        content digest are one."""
+        graph, view = self.graph, self.view
+        for claim in claims:
+            sourced = (
+                row
+                for row in self.belief.live_supports(claim, view.v, view.k)
+                if graph.s_source[row] != NONE and not graph.s_refutes[row]
+            )
+            if distinct_origins(graph, sourced) < 2:
+                return False
+        return bool(claims)
 
     def label(self, entry: Entry, side: str) -> str:
         """Standing, applicability and when it was last observed, in words."""

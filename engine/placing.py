@@ -17,7 +17,7 @@ from doxa.engine.finding import Finder
 from doxa.engine.labels import weakest
 from doxa.engine.outcomes import Trust, Unavailable, Verdict
 from doxa.engine.ranking import Entry, bases, place
-from doxa.engine.validity import Facts, Scope, profiled
+from doxa.engine.validity import Facts, Scope, judge, profiled
 
 __all__ = ["Bundle", "Placer"]
 
@@ -117,6 +117,13 @@ class Placer:
             if hit.final is not None:
                 entry.score = hit.final
         self.trace["validity"] = rated.trace.as_dict()
+
+    def annotate(self, entry: Entry) -> None:
+        """Says how valid a side of a conflict is that nothing found; it has no rank of its own."""
+        asked = self.asked
+        if asked.annotate or asked.profile is not None:
+            rated = judge(self._facts(entry, 0), now=asked.now, freshness_from=asked.freshness_from)
+            entry.validity = rated.as_dict()
 
     def _facts(self, entry: Entry, number: int) -> Facts:
         view, tell = self.view, self.tell

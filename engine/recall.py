@@ -132,6 +132,7 @@ class _Recall:
             for document in fetched:
                 entry = self.finder.fetched(document, "conflict")
                 entry.score = entries[0].score
+                self.placer.annotate(entry)
                 entries.append(entry)
             if unshown := bundle.bare[len(fetched) :]:
                 detail = f"{len(unshown)} of {len(sides)} sides of a conflict are not shown"

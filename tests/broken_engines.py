@@ -294,7 +294,7 @@ def one_digest_corroborates_itself() -> Iterator[None]:
     def distinct(graph: Graph, supports: Iterable[int]) -> int:
         return len({graph.s_origin[row] for row in supports})
 
-    with patch.object(corroboration, "_distinct_origins", distinct):
+    with patch.object(corroboration, "distinct_origins", distinct):
         yield
 
 
@@ -303,7 +303,7 @@ def corroboration_counts_supports() -> Iterator[None]:
     with ExitStack() as stack:
         for module, name, count in (
             (corroboration, "_several", lambda graph, live, *rest: len(live) > 1),
-            (corroboration, "_distinct_origins", lambda graph, supports: len(supports)),
+            (corroboration, "distinct_origins", lambda graph, supports: len(supports)),
             (Settlement, "_agrees", lambda *args: False),
             (Drawing, "_agrees", lambda *args: False),
         ):

@@ -77,7 +77,7 @@ def test_where_many_sources_meet_is_found_without_asking_all_at_each_bound(
     start = datetime(2024, 1, 1, tzinfo=UTC)
     ledger.claim("x", "p", 1, id="a")
     support: dict[str, Any] = {"event": "support", "claim": "a"}
-    with patch.object(corroboration, "_distinct_origins") as asked:
+    with patch.object(corroboration, "distinct_origins") as asked:
         ledger.append(
             [
                 support

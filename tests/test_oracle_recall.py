@@ -226,3 +226,24 @@ def test_where_standing_alone_decides_no_boundary_says_why_it_abstained() -> Non
             assert found.abstention is not None
             reasons.append((str(found.abstention.reason), found.abstention.ids))
         assert reasons == [("contested", ("a", "b"))] * 3
+
+
+def test_every_side_of_a_conflict_says_how_valid_it_is(ledger: Ledger) -> None:
+    ledger.policy(single_valued="p")
+    for id, value in (("a", 1), ("b", 2)):
+        ledger.claim("s", "p", value, text=("red", "sea")[value - 1], id=id, source="x")
+    ledger.support("b", source="y", stance="refutes", id="r")
+    view = ledger.view(valid_at="2024-01-01")
+    found = ledger.recall("red", view=view, validity_annotate=True)
+    grades = {hit.id: None if hit.validity is None else hit.validity["grade"] for hit in found}
+    assert grades == {"a": "valid", "b": "valid", "r": "valid"}
+
+
+def test_sources_of_one_content_vouch_for_a_hit_once(ledger: Ledger) -> None:
+    ledger.claim("s", "p", 1, text="red", id="a", source=doxa.Source("x", digest="d"))
+    for n, (digest, provenance) in enumerate((("d", "candidate"), ("e", "corroborated"))):
+        ledger.support("a", source=doxa.Source(f"y{n}", digest=digest))
+        view = ledger.view(valid_at="2024-01-01")
+        (hit,) = ledger.recall("red", view=view, validity_annotate=True)
+        assert hit.validity is not None
+        assert hit.validity["provenance_class"] == provenance
