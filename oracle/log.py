@@ -75,6 +75,7 @@ class Support(Record):
     origin: str | None
     digest: str | None
     quote: str | None
+    observed_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +253,7 @@ def _records(row: Row, commit: int) -> list[Record]:
         "origin": evidence.get("origin"),
         "digest": evidence.get("digest"),
         "quote": evidence.get("quote"),
+        "observed_at": evidence.get("observed_at"),
     }
     match kind:
         case "claim":

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from doxa.oracle import calibration, dense, lexical
-from doxa.oracle.log import Claim, Key, likeness
+from doxa.oracle import calibration, conflicts, dense, lexical, validity
+from doxa.oracle.log import Key
 from doxa.oracle.searched import Document, Filters, Sight
 from doxa.oracle.truth import Truth
+from doxa.oracle.vouched import vouched
 
 __all__ = ["VERDICTS", "Answer", "Hit", "Means", "Question", "recall"]
 
@@ -44,7 +45,8 @@ class Means(NamedTuple):
 class Question:
     """What is asked. ``looked`` says how many of its documents each arm looked at, the best first;
     of an arm that is not named, all. Only where it is ``limited`` may that be too few.
-    ``published`` is the position that the indexes go up to, where they are behind the log."""
+    ``published`` is the position that the indexes go up to, where they are behind the log. With
+    ``profile`` mode fused is re-ranked by validity, counted from the recording ``by_recording``."""
 
     query: str
     mode: str = "lexical"
@@ -58,6 +60,9 @@ class Question:
     looked: Mapping[str, int] = field(default_factory=dict)
     limited: bool = False
     published: int | None = None
+    profile: bool = False
+    annotate: bool = False
+    by_recording: bool = False
 
 
 class Hit(NamedTuple):
@@ -75,6 +80,7 @@ class Hit(NamedTuple):
     nominated: bool
     contested_with: list[str]
     successors: list[str]
+    validity: dict[str, object] | None
 
 
 class Answer(NamedTuple):
@@ -153,6 +159,8 @@ class _Recall:
         withheld = self._barred(each for over in passed for each in over[:TOLD])
         further = self._barred(each for over in passed for each in over[TOLD:])
         self._promote([*withheld, *further], entries, fused=self._fuses(lists))
+        if self.question.profile and self.question.mode == "fused":
+            self._rerank(list(entries.values()))
         units = self._units(list(entries.values()))
         question = self.question
         page = units[question.offset : question.offset + question.top_k]
@@ -334,6 +342,25 @@ class _Recall:
         entries[key] = entry
         return entry
 
+    def _rerank(self, entries: Sequence[Entry]) -> None:
+        """Puts base score times multiplier in place of the scores."""
+        listed = sorted(entries, key=lambda entry: entry.rank)
+        hits = [vouched(self.sight, entry.document) for entry in listed]
+        question = self.question
+        final = validity.finals(hits, None, self.truth.valid_at, question.by_recording)
+        for entry, score in zip(listed, final, strict=True):
+            entry.score = float(score)
+
+    def _validity(self, document: Document) -> dict[str, object] | None:
+        """The block of a hit, with its freshness and multiplier."""
+        if not (self.question.profile or self.question.annotate):
+            return None
+        hit, now = vouched(self.sight, document), self.truth.valid_at
+        block = validity.block(hit, now, self.question.by_recording)
+        block["freshness"] = float(validity.fresh(hit, now, self.question.by_recording))
+        block["multiplier"] = float(validity.multiplier(hit, now, self.question.by_recording))
+        return block
+
     # -- conflicts
 
     def _units(self, entries: Sequence[Entry]) -> list[Unit]:
@@ -345,11 +372,11 @@ class _Recall:
                 torn.append((entry, reached))
             else:
                 units.append(Unit([entry]))
-        for conflict, members in self._conflicts(torn):
-            sides = self._sides(conflict)
+        for conflict, members in self._joined(torn):
+            sides = conflicts.sides(self.truth, conflict)
             spoken: dict[Key, Entry] = {}
             for entry in members:
-                for side in self._speaks_for(entry):
+                for side in conflicts.speaks_for(self.sight, entry.document.key):
                     spoken.setdefault(side, entry)
             chosen = {id(spoken[side]) for side in sides if side in spoken}
             own = [entry for entry in members if id(entry) in chosen]
@@ -364,14 +391,14 @@ class _Recall:
         claims = self.sight.claims_of(entry.document.key)
         return {claim for claim in claims if self.sight.standing(claim) == "contested"}
 
-    def _conflicts(
-        self, torn: Sequence[tuple[Entry, set[Key]]]
-    ) -> list[tuple[set[Key], list[Entry]]]:
+    def _joined(self, torn: Sequence[tuple[Entry, set[Key]]]) -> list[tuple[set[Key], list[Entry]]]:
         """The conflicts that entries reach, each with those entries, best first; one that reaches
         several makes them one."""
         found: list[tuple[set[Key], list[Entry]]] = []
         for entry, reached in torn:
-            claims: set[Key] = set().union(*(self._rivals(claim) for claim in reached))
+            claims: set[Key] = set().union(
+                *(conflicts.component(self.truth, claim) for claim in reached)
+            )
             members = [entry]
             apart = []
             for other, those in found:
@@ -382,58 +409,6 @@ class _Recall:
                     apart.append((other, those))
             found = [*apart, (claims, sorted(members, key=lambda each: each.rank))]
         return found
-
-    def _rivals(self, claim: Key) -> set[Key]:
-        """A claim with its rivals, their rivals, and so on."""
-        found, fresh = {claim}, [claim]
-        while fresh:
-            at = fresh.pop()
-            for other in self.truth.belief.held:
-                if other not in found and self._against(at, other):
-                    found.add(other)
-                    fresh.append(other)
-        return found
-
-    def _against(self, one: Key, other: Key) -> bool:
-        """Whether two held claims are rivals."""
-        log, belief = self.truth.log, self.truth.belief
-        a, b = log.claims[one], log.claims[other]
-        policies = [
-            policy
-            for policy in log.policies
-            if policy.position <= self.truth.known_at and policy.key not in belief.withdrawn
-        ]
-        if any(one in policy.contradicts and other in policy.contradicts for policy in policies):
-            return True
-        return (
-            _place(a) == _place(b)
-            and likeness(a.object) != likeness(b.object)
-            and any(
-                policy.single_valued == a.predicate and policy.workspace in ("", a.workspace)
-                for policy in policies
-            )
-        )
-
-    def _sides(self, conflict: set[Key]) -> list[Key]:
-        """The claims of a conflict, and then the live evidence against them, in log order."""
-        log, based = self.truth.log, self.truth.belief.based
-        claims = [key for key in log.claims if key in conflict]
-        against = [
-            key
-            for key, support in log.supports.items()
-            if support.refutes and support.claim in conflict and key in based
-        ]
-        return [*claims, *against]
-
-    def _speaks_for(self, entry: Entry) -> list[Key]:
-        """The sides that an entry speaks for: claims that it states, and evidence against them; a
-        text that rests on evidence for a claim speaks for the claim."""
-        key, supports = entry.document.key, self.truth.log.supports
-        evidence = self.sight.supports_of(key)
-        return [
-            *self.sight.facts_of(key),
-            *(each if supports[each].refutes else supports[each].claim for each in evidence),
-        ]
 
     # -- what is given
 
@@ -455,7 +430,7 @@ class _Recall:
         return Hit(
             key, tier, entry.verdict, standing, entry.score, self._of_arms(key),
             self._confidence(key), entry.promoted_from, entry.fetched, entry.nominated,
-            against, self._successors(key),
+            against, self._successors(key), self._validity(entry.document),
         )  # fmt: skip
 
     def _successors(self, key: Key) -> list[str]:
@@ -470,8 +445,3 @@ class _Recall:
 
     def _of_arms(self, key: Key) -> dict[str, float | None]:
         return {arm: found.get(key) for arm, found in self.scores.items()}
-
-
-def _place(claim: Claim) -> tuple[str, str, str, str]:
-    """Where one value only may be held, if the predicate has one."""
-    return claim.workspace, claim.perspective, claim.subject, claim.predicate

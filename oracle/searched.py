@@ -111,6 +111,13 @@ class Sight:
         own = Truth(self.log, self.truth.valid_at, self.truth.known_at, claim[0])
         return own.standing(claim[1], claim[0])
 
+    def artefacts_of(self, key: Key) -> list[Artefact]:
+        """A summary and its citations; of other documents none."""
+        if key not in self.log.artefacts:
+            return []
+        summary = self.log.artefacts[key]
+        return [summary, *(self.log.artefacts[citation] for citation in summary.citations)]
+
     def claims_of(self, key: Key) -> list[Key]:
         """The claims that a document is worth as much as: its own, or all that it declares, itself
         and through its citations."""
@@ -118,29 +125,20 @@ class Sight:
             return [key]
         if key in self.log.supports:
             return [self.log.supports[key].claim]
-        summary = self.log.artefacts[key]
-        cited = [self.log.artefacts[citation] for citation in summary.citations]
-        return list(dict.fromkeys(c for each in (summary, *cited) for c in self._declared(each)))
+        declared = (c for each in self.artefacts_of(key) for c in self._declared(each))
+        return list(dict.fromkeys(declared))
 
     def supports_of(self, key: Key) -> list[Key]:
-        """The evidence that a document declares, or is, itself and through its citations."""
-        if key in self.log.claims:
-            return []
+        """The evidence that a document is, or declares, itself and through its citations."""
         if key in self.log.supports:
             return [key]
-        summary = self.log.artefacts[key]
-        cited = [self.log.artefacts[citation] for citation in summary.citations]
-        return list(dict.fromkeys(s for each in (summary, *cited) for s in each.supports))
+        return list(dict.fromkeys(s for each in self.artefacts_of(key) for s in each.supports))
 
     def facts_of(self, key: Key) -> list[Key]:
         """The claims that a document states, or declares as facts."""
         if key in self.log.claims:
             return [key]
-        if key in self.log.supports:
-            return []
-        summary = self.log.artefacts[key]
-        cited = [self.log.artefacts[citation] for citation in summary.citations]
-        return list(dict.fromkeys(f for each in (summary, *cited) for f in each.facts))
+        return list(dict.fromkeys(f for each in self.artefacts_of(key) for f in each.facts))
 
     def _declared(self, artefact: Artefact) -> list[Key]:
         return [*artefact.facts, *(self.log.supports[s].claim for s in artefact.supports)]

@@ -27,11 +27,13 @@ from doxa.projections.words import words
 from doxa.views import TruthView
 from tests.differences import Place, Scope
 from tests.histories import (
+    DAY,
     INSTANTS,
     PREDICATES,
     SUBJECTS,
     Author,
     Fields,
+    iso,
     moment,
 )
 from tests.indexed import words_of
@@ -112,6 +114,8 @@ class Speaker(Author):
         if self.random.random() < 0.6:
             source = {"id": source} if isinstance(source, str) else source
             source["quote"] = self._says()
+            if self.random.random() < 0.4:
+                source["observed_at"] = iso(self.instant() - self.random.choice((0, 40, 100)) * DAY)
         return source
 
     def _claim(self, event: Fields) -> Fields:
@@ -192,6 +196,9 @@ class Asked:
         numbers = {name: options.pop(name) for name in ("top_k", "pool") if name in options}
         numbers.setdefault("pool", max(100, numbers.get("top_k", 0)))
         options.pop("scan_limit", None)
+        profile = options.pop("profile", None) == "validity"
+        annotate = options.pop("validity_annotate", False)
+        by_recording = options.pop("freshness_from", "") == "recorded"
         standing, tier = options.pop("standing", None), options.pop("tier", None)
         if standing is not None:
             every = {*STANDINGS, "not_yet_valid"}
@@ -207,6 +214,9 @@ class Asked:
             scale,
             Filters(**options),
             published=self.published,
+            profile=profile,
+            annotate=annotate,
+            by_recording=by_recording,
             looked={arm["name"]: arm["scanned"] for arm in found.trace["arms"]},
             **numbers,
         )
@@ -245,6 +255,14 @@ def _options(random: Random, place: Place) -> dict[str, Any]:
         options["top_k"] = random.choice((1, 2, 3, 7, 40))
     if random.random() < 0.4:
         options["pool"] = random.choice((1, 2, 3, 5, 20))
+    if random.random() < 0.25:
+        options |= random.choice(
+            (
+                {"profile": "validity"},
+                {"profile": "validity", "freshness_from": "recorded"},
+                {"validity_annotate": True},
+            )
+        )
     if random.random() < 0.15:
         options["scan_limit"] = random.choice((1, 3, 10))
     if random.random() < 0.3:
@@ -297,6 +315,7 @@ def _compared(found: Recalled, answer: Answer) -> Iterator[tuple[str, Any, Any]]
         numbers = {"score": hit.score, "confidence": hit.confidence, **hit.scores}
         expected = {"score": twin.score, "confidence": twin.confidence, **twin.scores}
         yield f"scores of {of}", numbers, near(expected, numbers)
+        yield f"validity of {of}", *_blocks(hit.validity, twin.validity)
     told = [
         ((one.workspace, one.id), str(one.verdict), list(one.successors)) for one in found.withheld
     ]
@@ -311,18 +330,26 @@ def _compared(found: Recalled, answer: Answer) -> Iterator[tuple[str, Any, Any]]
     yield "more", found.cursor is not None, answer.more
 
 
+def _blocks(
+    given: Mapping[str, Any] | None, expected: dict[str, Any] | None
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """A validity block as it was given, without its signals, and as it is expected."""
+    if given is None or expected is None:
+        return (None if given is None else dict(given)), expected
+    return {name: given[name] for name in given if name != "signals"}, near(expected, given)
+
+
 def _told(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def near(
-    expected: Mapping[str, float | None], given: Mapping[str, float | None]
-) -> dict[str, float | None]:
+def near(expected: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The expected numbers; one that the given one is as near to as 1e-12 is the given one."""
     found = dict(expected)
     for name, number in expected.items():
         other = given.get(name)
-        if number is not None and other is not None and abs(number - other) <= 1e-12:
+        both = isinstance(number, float) and isinstance(other, float)
+        if both and abs(number - other) <= 1e-12:
             found[name] = other
     return found
 
