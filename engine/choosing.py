@@ -299,9 +299,12 @@ class Chooser:
         graph, belief, view = self.graph, self.belief, self.view
         if not graph.k_candidates:
             return ()
-        return tuple(
-            graph.id_of(entity(CORRECTION, row))
-            for claim in claims
-            if graph.k_candidates.get(claim)
-            for row in belief.ambiguous(claim, view.v, view.k)
+        rows = once(
+            [
+                row
+                for claim in claims
+                if graph.k_candidates.get(claim)
+                for row in belief.ambiguous(claim, view.v, view.k)
+            ]
         )
+        return tuple(graph.id_of(entity(CORRECTION, row)) for row in rows)

@@ -247,3 +247,16 @@ def test_sources_of_one_content_vouch_for_a_hit_once(ledger: Ledger) -> None:
         (hit,) = ledger.recall("red", view=view, validity_annotate=True)
         assert hit.validity is not None
         assert hit.validity["provenance_class"] == provenance
+
+
+def test_a_correction_that_may_mean_two_claims_of_a_summary_is_named_once(
+    ledger: Ledger,
+) -> None:
+    for id in ("a", "b"):
+        ledger.claim("s", "p", 1, text="sea", id=id, source="x")
+    ledger.summarize("red", facts=["a", "b"], id="n")
+    unresolved = {"event": "correction", "id": "k", "unresolved": "c", "candidates": ["a", "b"]}
+    ledger.append([unresolved])
+    found = ledger.recall("red", view=ledger.view(valid_at="2024-01-01"))
+    assert found.abstention is not None
+    assert found.abstention.ids == ("n", "k")
