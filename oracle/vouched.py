@@ -16,6 +16,8 @@ STANDINGS = (
     "expired", "hypothesis", "unsupported", "contested", "reported", "corroborated",
 )  # fmt: skip
 
+LISTED = 16  # pieces of evidence
+
 
 def vouched(sight: Sight, document: Document) -> Hit:
     """A document as the validity profile sees it at a view."""
@@ -64,13 +66,25 @@ def _verified(truth: Truth, claims: Iterable[Key]) -> int | None:
 
 
 def _evidence(sight: Sight, key: Key) -> list[Support]:
-    """The live evidence about the claims of a document, and what it declares; of a quote itself."""
+    """The live evidence about the claims of a document, and what it declares; of a quote itself; of
+    what rests on sources alone the newest from each, as much as a hit lists."""
     log, based = sight.log, sight.truth.belief.based
     if key in log.supports:
         return [log.supports[key]]
     about = [each for claim in sight.claims_of(key) for each in log.supports_of.get(claim, [])]
-    live = [each for each in about if each.key in based]
-    return [*live, *(log.supports[each] for each in sight.supports_of(key))]
+    found = [each for each in about if each.key in based]
+    found += (log.supports[each] for each in sight.supports_of(key))
+    if found or key not in log.artefacts:
+        return found
+    for source in log.artefacts[key].sources:
+        said = [
+            each
+            for each in log.supports.values()
+            if (each.workspace, each.source) == (key[0], source)
+            and each.position <= sight.truth.known_at
+        ]
+        found += (each for each in said[-LISTED:] if each.key in based)
+    return found
 
 
 def _recorded(sight: Sight, key: Key) -> int:
