@@ -57,13 +57,18 @@ class Calibrating(Recalling):
         embedder, labelled = self._embedder_for("calibrate"), _read(cases)
         scores = self._scores(view, embedder, progress)
         own = self._searching().own(embedder)
+        if own is None:
+            raise CallerError(
+                "nothing that is recorded has a vector, so that no question can be near to it; "
+                "record something first, then calibrate"
+            )
         fitted = calibrate(
             labelled,
             scores,
             embedder=embedder.name,
-            dimension=0 if own is None else own.dimension,
+            dimension=own.dimension,
             lineage=LINEAGE,
-            documents=0 if own is None else own.count,
+            documents=own.count,
         )
         if not dry_run:
             self._record(fitted, view, reason)

@@ -71,10 +71,10 @@ def _case(line: object, number: int) -> Case | None:
         return None
     unknown = [key for key in fields if key not in ("query", "answerable", "label")]
     if unknown:
-        raise _BadLine(f"{unknown[0]!r:.80} is no key of it: they are query, answerable, label")
+        raise _BadLine(f"{_shown(unknown[0])} is no key of it: they are query, answerable, label")
     query = fields.get("query")
     if not isinstance(query, str) or not query.strip():
-        raise _BadLine(f"query is {query!r:.80}; give the question as text")
+        raise _BadLine(f"query is {_shown(query)}; give the question as text")
     try:
         check_text(query)
     except ValueError as error:
@@ -84,12 +84,20 @@ def _case(line: object, number: int) -> Case | None:
     if "answerable" in fields:
         answerable = fields["answerable"]
         if not isinstance(answerable, bool):
-            raise _BadLine(f"answerable is {answerable!r:.80}; give true or false")
+            raise _BadLine(f"answerable is {_shown(answerable)}; give true or false")
         return Case(query, answerable)
     label = fields["label"]
     if not isinstance(label, str) or label not in _LABELS:
-        raise _BadLine(f"label is {label!r:.80}; give answerable or unanswerable")
+        raise _BadLine(f"label is {_shown(label)}; give answerable or unanswerable")
     return Case(query, _LABELS[label])
+
+
+def _shown(value: object) -> str:
+    """A value in few characters; its type, where Python refuses to write it out."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return f"of type {type(value).__name__}"
 
 
 def _fields(line: object, number: int) -> Mapping[str, Any] | None:

@@ -268,6 +268,24 @@ def test_a_file_of_questions_that_is_not_there_is_named(tmp_path: Path) -> None:
         ledger.calibrate(tmp_path / "gone", view=now(ledger))
 
 
+@pytest.mark.parametrize("dimension", [3, None])
+def test_an_empty_ledger_can_not_be_calibrated(dimension: int | None) -> None:
+    with doxa.open(embedder=by_hand({}, dimension=dimension)) as ledger:
+        with pytest.raises(doxa.CallerError, match="record something first"):
+            ledger.calibrate(_questions(4, 4), view=now(ledger))
+        assert ledger.calibration(now(ledger)) is None
+        with pytest.raises(doxa.CallerError, match=r"ledger\.calibrate makes one"):
+            ledger.calibration_drift(_questions(4, 4), view=now(ledger))
+
+
+def test_a_label_of_very_many_digits_is_named() -> None:
+    line: dict[str, Any] = {"query": "a", "answerable": 10**5_000}
+    with doxa.open(embedder=by_hand({})) as other:
+        for bad in (line, {"query": 10**5_000, "answerable": True}, json.dumps({"query": "a"})):
+            with pytest.raises(doxa.CallerError, match="line 1"):
+                other.calibrate([bad], view=now(other))
+
+
 def test_calibrating_needs_an_embedder(ledger: doxa.Ledger) -> None:
     for call in (ledger.calibrate, ledger.calibration_drift):
         with pytest.raises(doxa.CallerError, match="no embedder is configured"):
