@@ -190,7 +190,7 @@ class Finder:
             standing = chooser.judge.standing(claims[0])
         return Entry(
             document,
-            chooser.item(document),
+            chooser.item(document, score),
             claims,
             standing,
             score,

@@ -148,7 +148,8 @@ class Placer:
         """All bundles in order of their scores, ties by id; but see `_trusted_first`."""
         of_item = {}  # by identity: a text that was brought may have the id of a claim
         for entry in self.finder.entries.values():
-            entry.item = entry.item._replace(score=entry.score)
+            if entry.item.score != entry.score:
+                entry.item = entry.item._replace(score=entry.score)
             of_item[id(entry.item)] = entry
         bundles = []
         for unit in units(self.chooser.judge, (entry.item for entry in of_item.values())):
