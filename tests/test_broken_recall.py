@@ -176,6 +176,26 @@ CASES: dict[str, tuple[Sequence[list[Fields]], Any]] = {
         ],
         asked("red"),
     ),
+    "validity_orders_nothing": (
+        [
+            [claim("c1", "red", source={"id": "A", "observed_at": "2023-10-01"})],
+            [claim("c2", "red", source={"id": "A", "observed_at": "2024-01-01"})],
+        ],
+        asked("red", mode="fused", profile="validity"),
+    ),
+    "sources_of_one_content_vouch_twice": (
+        [
+            [
+                claim("c1", "red", source={"id": "A", "digest": "d"}),
+                event("support", "s1", claim="c1", source={"id": "B", "digest": "d"}),
+            ]
+        ],
+        asked("red", validity_annotate=True),
+    ),
+    "what_was_observed_long_ago_is_as_fresh_as_its_recording": (
+        [[claim("c1", "red", source={"id": "A", "observed_at": "2023-10-01"})]],
+        asked("red", validity_annotate=True),
+    ),
 }
 
 
