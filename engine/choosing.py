@@ -63,7 +63,6 @@ class Found(NamedTuple):
     passed: list[Listed]
     scanned: int
     exhausted: bool
-    total: int
 
 
 class Chooser:
@@ -104,31 +103,27 @@ class Chooser:
         """
         eligible: list[tuple[Ints, Floats]] = []
         passed: list[tuple[Ints, Floats]] = []
-        seen, served, total = 0, 0, ranking.total
+        seen, served, more = 0, 0, True
         size = max(FIRST, wanted + wanted // 4)
-        while seen < total:
-            documents, scores = ranking.best(size if limit is None else min(size, limit))
-            assert len(documents) > seen, (len(documents), seen, total)
+        while more:
+            asked = size if limit is None else min(size, limit)
+            documents, scores = ranking.best(asked)
             fresh, of_them = documents[seen:], scores[seen:]
             fits, barred = self.judged(fresh)
             eligible.append((fresh[fits], of_them[fits]))
             passed.append((fresh[barred], of_them[barred]))
             seen, served = len(documents), served + len(fits)
             size = max(4 * size, seen + 1)  # many may have scored exactly as the last one did
-            if served >= wanted or (limit is not None and seen >= limit):
-                break
+            more = seen >= asked and served < wanted and (limit is None or seen < limit)
         return Found(
             self._first(wanted, eligible),
             self._first(wanted, passed),
             seen,
-            seen >= total and served <= wanted,
-            total,
+            served <= wanted and seen >= ranking.total,
         )
 
     def _first(self, n: int, parts: Sequence[tuple[Ints, Floats]]) -> list[Listed]:
         """The first of documents that come by their scores: among equal ones, by id."""
-        if not parts:
-            return []
         documents, scores = parts[0]
         if len(parts) > 1:
             documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))

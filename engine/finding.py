@@ -150,7 +150,7 @@ class Finder:
         return {
             "name": name,
             "available": ranking is not None,
-            "fired": found is not None and found.total > 0,
+            "fired": found is not None and found.scanned > 0,
             "found": 0 if ranking is None else ranking.total,
             "scanned": 0 if found is None else found.scanned,
             "eligible": 0 if found is None else len(found.eligible),
