@@ -79,6 +79,10 @@ class Asking:
     def _wants_vectors(self) -> bool:
         return self.mode is not Mode.LEXICAL or self.trust is not Trust.STANDING
 
+    @property
+    def _asks_vectors(self) -> bool:
+        return self.mode is not Mode.LEXICAL or self.trust is Trust.STRICT
+
     def _arms(self) -> dict[str, Arm]:
         """The arms that can be had; why another can't is put to ``missing``."""
         search = self.search
@@ -117,7 +121,7 @@ class Asking:
             try:
                 search.embed(embedder)
             except Unavailable as error:
-                if _lacks(arm, self.view):
+                if self._asks_vectors and _lacks(arm, self.view):
                     self.missing.append(Missing(error.reason, error.disclosed))
         return arm
 

@@ -377,6 +377,15 @@ def test_an_embedder_that_fails_on_what_is_recorded_does_not_quote_it(
             ledger.index()
 
 
+def test_a_question_in_words_that_needs_no_vectors_does_not_miss_them() -> None:
+    embedder = doxa.Embedder(NAME, failing, dimension=3)
+    with doxa.open(embedder=embedder) as ledger:
+        said(ledger, "a", "word")
+        for trust in ("standing", "development"):
+            answer = ask(ledger, mode="lexical", trust=trust)
+            assert (answer.outcome, gaps(answer), ids(answer)) == (Outcome.ANSWERED, [], ["a"])
+
+
 def test_an_embedder_that_fails_on_what_came_later_is_nothing_to_a_past_view() -> None:
     with strict({"word": 0.9}) as ledger:
         said(ledger, "a", "word")
