@@ -19,6 +19,7 @@ from doxa.engine.errors import CallerError
 from doxa.engine.outcomes import Gap, Mode, Trust, Unavailable
 from doxa.engine.recall import recall
 from doxa.engine.receipt import coordinates
+from doxa.engine.registry import moved
 from doxa.engine.stream import Stream
 from doxa.engine.view import TruthView
 from doxa.questions import DEFAULTS, asked_of, in_few, mode_of, named, request_json
@@ -229,6 +230,11 @@ class Asking:
             refuse_unknown(unknown, "recall", accepted)
         return asked_of(query, self.view, self.mode, options)
 
+    def _stays(self, revision: int) -> bool:
+        """Whether all that the view sees is as it was at a revision before."""
+        view = self.view
+        return not moved(self.registry, view.workspace, view.shared, revision, view.k)
+
     def _answer(
         self,
         asked: Asked,
@@ -246,7 +252,7 @@ class Asking:
         )
         at, ledger = coordinates(self.view), self.stream.store.ledger_id
         if cursor is not None:
-            asked = replace(asked, offset=offset(cursor, ledger, self.view, at, request))
+            asked = replace(asked, offset=offset(cursor, ledger, at, request, self._stays))
         means = self.means(arms)
         if candidates is not None:  # no arm is asked for them, so that none is missing
             means = replace(means, missing=())

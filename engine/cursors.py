@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from doxa.engine.errors import CallerError, ViewMoved
 from doxa.engine.receipt import canonical, digest
-from doxa.engine.view import TruthView
 
 __all__ = ["cursor", "offset"]
 
@@ -37,9 +36,14 @@ def cursor(ledger: str, view: Mapping[str, Any], request: Mapping[str, Any], off
 
 
 def offset(
-    text: object, ledger: str, view: TruthView, at: Mapping[str, Any], request: Mapping[str, Any]
+    text: object,
+    ledger: str,
+    at: Mapping[str, Any],
+    request: Mapping[str, Any],
+    stays: Callable[[int], bool],
 ) -> int:
-    """How many units were given before a cursor. ``at`` are the coordinates of the ``view``.
+    """How many units were given before a cursor. ``at`` are the coordinates of the view;
+    ``stays(revision)`` says whether all that it sees is as it was at a revision before.
 
     Raises `CallerError` for what is no cursor, or one of another ledger, view or request, and
     `ViewMoved` where it was of a live view that has moved.
@@ -48,17 +52,17 @@ def offset(
     if said["ledger"] != ledger:
         raise CallerError("the cursor is of another ledger; ask there, or ask anew without one")
     of = said["view"]
-    if of["live"] and any(of[name] != at[name] for name in ("revision", "live")):
+    for name in _WHERE:
+        if of[name] != at[name]:
+            raise _other(name, of, at)
+    if not of["live"]:
+        if of["revision"] != at["revision"]:
+            raise _other("revision", of, at)
+    elif not (at["live"] and of["revision"] <= at["revision"] and stays(of["revision"])):
         raise ViewMoved(
             f"the cursor is of revision {of['revision']}, and the view of {at['revision']}: what "
             "it goes on with is out of date; ask anew without a cursor"
         )
-    for name in (*_WHERE, "revision"):
-        if of[name] != at[name]:
-            raise CallerError(
-                f"the cursor is of a view with {name} {of[name]!r:.80}, this one has "
-                f"{at[name]!r:.80}; a cursor goes on with its own view only"
-            )
     if said["request"] != digest(request):
         raise CallerError(
             "the cursor is of another request; give the same question, filters and settings, or "
@@ -66,6 +70,13 @@ def offset(
         )
     found: int = said["offset"]
     return found
+
+
+def _other(name: str, of: Mapping[str, Any], at: Mapping[str, Any]) -> CallerError:
+    return CallerError(
+        f"the cursor is of a view with {name} {of[name]!r:.80}, this one has {at[name]!r:.80}; a "
+        "cursor goes on with its own view only"
+    )
 
 
 def _read(text: object) -> dict[str, Any]:
@@ -79,7 +90,8 @@ def _read(text: object) -> dict[str, Any]:
         sound = said["version"] == _VERSION and seal == digest(said)
         sound = sound and type(said["offset"]) is int and said["offset"] >= 0
         sound = sound and isinstance(said["view"], dict) and {"ledger", "request"} <= said.keys()
-        if sound and said["view"].keys() >= {*_WHERE, "revision", "live"}:
+        sound = sound and type(said["view"]["revision"]) is int
+        if sound and said["view"].keys() >= {*_WHERE, "live"}:
             return dict(said)
     except (ValueError, binascii.Error, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong from None

@@ -114,6 +114,31 @@ def test_a_cursor_goes_on_at_the_very_view_that_it_was_given_for(ledger: doxa.Le
     assert after.to_bytes() == before.to_bytes()
 
 
+def test_what_is_recorded_out_of_sight_moves_no_cursor(ledger: doxa.Ledger) -> None:
+    _filled(ledger)
+    first = ask(ledger, top_k=2)
+    before = ask(ledger, top_k=2, cursor=first.cursor)
+    said(ledger, "elsewhere", "word", workspace="w")
+    after = ask(ledger, top_k=2, cursor=first.cursor)
+    assert [hit.as_dict() for hit in after] == [hit.as_dict() for hit in before]
+    assert after.view["revision"] == ledger.revision
+    ledger.policy(single_valued="has", workspace="w")
+    assert ids(ask(ledger, top_k=2, cursor=after.cursor)) != ids(after)
+
+
+def test_a_policy_of_all_moves_a_cursor_of_a_workspace_alone(ledger: doxa.Ledger) -> None:
+    for id in "abc":
+        said(ledger, id, "word", workspace="w", subject="one")
+    first = ask(ledger, top_k=1, view=now(ledger, workspace="w", shared=False))
+    said(ledger, "x", "word")
+    alone = now(ledger, workspace="w", shared=False)
+    assert ids(ask(ledger, top_k=1, view=alone, cursor=first.cursor)) == ["b"]
+    ledger.policy(single_valued="is")
+    alone = now(ledger, workspace="w", shared=False)
+    with pytest.raises(doxa.ViewMoved):
+        ask(ledger, top_k=1, view=alone, cursor=first.cursor)
+
+
 def test_a_cursor_does_not_go_on_in_another_workspace(ledger: doxa.Ledger) -> None:
     _filled(ledger)
     first = ask(ledger, top_k=2)
