@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -331,8 +333,6 @@ def test_many_questions_are_answered_as_each_one_is(mode: str, trust: str) -> No
 def test_one_question_that_can_not_be_embedded_stops_no_other(
     fault: str, filled: bool, trust: str
 ) -> None:
-    import threading
-
     def embed_query(texts: list[str]) -> list[Any]:
         bad = "bad" in texts
         if bad and fault == "raises":
@@ -345,11 +345,14 @@ def test_one_question_that_can_not_be_embedded_stops_no_other(
         found = [given.get(fault, [1.0, 0, 0]) if text == "bad" else [1.0, 0, 0] for text in texts]
         return [*found, found[0]] if bad and fault == "count" else found
 
-    embedder = by_hand({"word": 0.9}, embed_query=embed_query, timeout=0.2, dimension=None)
-    with doxa.open(embedder=embedder) as ledger:
+    patient = by_hand({"word": 0.9}, dimension=None)
+    with doxa.open(embedder=patient) as ledger:
         calibrated(ledger)
         if filled:
             said(ledger, "a", "word")
+        ledger.index()
+        timeout = 0.2 if fault == "hangs" else 30.0
+        ledger.embedder = replace(patient, embed_query=embed_query, timeout=timeout)
         view = now(ledger)
         many = ledger.recall_batch(["word", "bad", "more"], view=view, trust=trust)
         alone = ledger.recall("bad", view=view, trust=trust)
