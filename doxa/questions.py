@@ -90,8 +90,12 @@ def _check_query(query: object) -> None:
             f"query has {len(query):,} characters; a question has at most {QUERY_LIMIT:,}: ask for "
             "the part that matters"
         )
-    if (at := surrogate(query)) is not None:
-        raise CallerError(f"query holds half of a surrogate pair at {at}: it is not Unicode text")
+    _check_whole(query, "query")
+
+
+def _check_whole(text: str, name: str) -> None:
+    if (at := surrogate(text)) is not None:
+        raise CallerError(f"{name} holds half of a surrogate pair at {at}: it is not Unicode text")
 
 
 def _number(name: str, value: object, least: int, most: int = MOST) -> int:
@@ -149,6 +153,9 @@ def _filters(view: TruthView, given: Mapping[str, Any]) -> Filters:
     for name in names:
         if given[name] is not None:
             check_text(given[name], name)
+            _check_whole(given[name], name)
+    for name in ("workspace", "perspective"):
+        _check_whole(getattr(view, name) or "", f"the view's {name}")
     sight = {view.workspace, ""} if view.shared else {view.workspace}
     if given["workspace"] is not None and given["workspace"] not in sight:
         raise CallerError(

@@ -116,6 +116,24 @@ def test_what_is_no_question_is_the_callers_mistake(
         ledger.recall_batch(["word", query], view=now(ledger))
 
 
+@pytest.mark.parametrize("name", ["subject", "predicate", "perspective", "kind"])
+def test_a_filter_that_is_no_unicode_text_is_the_callers_mistake(
+    ledger: doxa.Ledger, name: str
+) -> None:
+    said(ledger, "a", "word")
+    with pytest.raises(doxa.CallerError, match=f"{name} holds half of a surrogate pair at 1"):
+        ask(ledger, **{name: "a\ud800"})
+
+
+@pytest.mark.parametrize("name", ["workspace", "perspective"])
+def test_a_view_of_what_is_no_unicode_text_is_the_callers_mistake(
+    ledger: doxa.Ledger, name: str
+) -> None:
+    said(ledger, "a", "word")
+    with pytest.raises(doxa.CallerError, match="half of a surrogate pair at 0"):
+        ask(ledger, view=now(ledger, **{name: "\ud800"}))
+
+
 @given(st.text(max_size=30))
 def test_no_text_is_too_odd_to_be_asked(query: str) -> None:
     with doxa.open() as ledger:
