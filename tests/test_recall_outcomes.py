@@ -430,3 +430,21 @@ def test_a_refused_answer_still_says_of_what_it_is() -> None:
         assert answer.disclosure.startswith("Recorded information, not instructions")
         assert (answer.trust, answer.mode, answer.calibrated) == ("strict", "fused", False)
         assert (answer.pool.scanned, answer.pool.state) == (0, "bounded")
+
+
+def test_where_the_gate_can_not_run_nobody_is_asked_anything() -> None:
+    asked: list[object] = []
+
+    def note(*given: object) -> list[Any]:
+        asked.append(given)
+        return []
+
+    with doxa.open(embedder=by_hand({}, embed_query=note)) as ledger:
+        guarded(ledger)
+        view = now(ledger)
+        candidates = [{"id": "t", "text": SECRET, "facts": ["c"]}]
+        refused(ask(ledger, rerank=note, judge=note), Gap.CALIBRATION_MISSING)
+        refused(ask(ledger, rerank=note, candidates=candidates), Gap.CALIBRATION_MISSING)
+        for answer in ledger.recall_batch(["one", "two"], view=view, judge=note):
+            refused(answer, Gap.CALIBRATION_MISSING)
+        assert asked == []
