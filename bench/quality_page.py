@@ -305,10 +305,10 @@ def _meaning(run: QualityRun) -> Iterator[str]:
     yield "  are kept; it serves what is `ok`, or contested and said to be. Where the calibration"
     yield "  is not certified, it refuses: no text goes out."
     yield ""
-    yield "Two things end a run as failed, and this page is not written then: doxa serving"
-    yield "anything as current that is not held at the question's view, at any question, held out"
-    yield "or not; and a store without a view that scores otherwise on the generated corpus than"
-    yield "its formula says, by a single question."
+    yield "Two things end a run as failed, and this page is not written then: doxa serving anything"
+    yield "as current that is not held at a question's view (by words, at those that are kept for"
+    yield "calibration too); and a store without a view that scores otherwise on the generated"
+    yield "corpus than its formula says, by a single question."
     yield ""
 
 
