@@ -232,7 +232,9 @@ class _Recall:
         finder = self.finder
         found = finder.found.values()
         trusted = any(map(_trusted, hits))
-        if trusted and not any(map(_trusted, put.hits)):
+        if self.asked.offset and not trusted:  # pages before this one may have had what is trusted
+            trusted = any(entry.trusted for entry in finder.entries.values())
+        elif trusted and not any(map(_trusted, put.hits)):
             detail = f"nothing to act on fits in the budget of {self.asked.budget}; give more"
             self._miss(Gap.CANDIDATE_LIMIT, detail, put.left_out)
         reasons = tuple(_once(finder.reasons))

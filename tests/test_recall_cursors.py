@@ -44,6 +44,7 @@ def test_pages_go_on_without_a_gap_or_a_repeat(
     pages = _pages(ledger, sizes, view=view)
     assert [hit.as_dict() for page in pages for hit in page] == [hit.as_dict() for hit in whole]
     assert not any(page.reasons for page in pages)
+    assert not any(page.abstained for page in pages[1:])  # whatever is on this one alone
     assert whole.cursor is None
 
 
