@@ -91,9 +91,7 @@ class Asking:
             try:
                 search.follow()
             except Unavailable as error:
-                if (
-                    search.words.position < self.view.k
-                ):  # what lies behind the view is nothing to it
+                if search.words.position < self.view.k:  # else it is nothing to the view
                     self.missing.append(Missing(error.reason, error.disclosed))
                     return {}
         upto = search.words.position

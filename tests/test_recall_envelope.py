@@ -362,6 +362,22 @@ def test_one_question_that_can_not_be_embedded_stops_no_other(
             assert many[0].to_bytes() == good.to_bytes()
 
 
+def test_questions_together_miss_the_vectors_that_each_one_misses() -> None:
+    with doxa.open(embedder=by_hand({"word": 0.9})) as ledger:
+        calibrated(ledger)
+        said(ledger, "a", "word")
+        ask(ledger)
+        said(ledger, "b", "word")
+        ledger.embedder = by_hand({}, embed_query=lambda texts: [[1.0]] * len(texts))
+        object.__setattr__(ledger.embedder, "dimension", None)
+        object.__setattr__(ledger.embedder, "embed", lambda texts: None)
+        view = now(ledger)
+        alone = ledger.recall("word", view=view, trust="development")
+        (together,) = ledger.recall_batch(["word"], view=view, trust="development")
+        assert together.to_bytes() == alone.to_bytes()
+        assert {str(one.reason) for one in alone.reasons} >= {"not_ready"}
+
+
 def test_no_questions_have_no_answers(ledger: doxa.Ledger) -> None:
     assert ledger.recall_batch([], view=now(ledger)) == []
     for wrong in ("word", b"word", 5, None, {"word": 1}):
