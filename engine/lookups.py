@@ -9,11 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from doxa.engine.belief import HOLDS, STANDINGS, SUPERSEDED, WITHDRAWN, Belief, Standing
+from doxa.engine.graph import CLAIM, Graph
 from doxa.engine.rows import HYPOTHESIS
 from doxa.engine.tables import NONE, Ids, Index, Ints, Texts
 from doxa.engine.times import Instant
 
-__all__ = ["entities", "standings"]
+__all__ = ["entities", "ids_of", "standings"]
 
 _FELL: Final = WITHDRAWN | SUPERSEDED
 FEW = 16  # of what is looked up one by one; 2 at least
@@ -87,6 +88,19 @@ def _spelled_out(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     ends = np.cumsum(sizes)
     owners = np.repeat(np.arange(len(sizes)), sizes)
     return owners, np.arange(len(owners)) + np.repeat(starts - (ends - sizes), sizes)
+
+
+def ids_of(graph: Graph, numbers: Sequence[int]) -> list[str]:
+    """`Graph.id_of` of each entity."""
+    (blob, ends, size), _ = graph.ids.texts.parts
+    positions, found = graph.c_pos, []
+    for number in numbers:
+        at = positions[number >> 3] - 1 if number & 7 == CLAIM else size
+        if at < size:
+            found.append(str(blob[ends[at] : ends[at + 1]], "utf-8", "surrogatepass"))
+        else:  # no claim, or one that is not sealed yet
+            found.append(graph.id_of(number))
+    return found
 
 
 def standings(belief: Belief, claims: Collection[int], v: Instant, k: int) -> dict[int, Standing]:
