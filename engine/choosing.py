@@ -10,8 +10,6 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -20,7 +18,7 @@ from doxa.engine.arms import Floats, Ints, Ranking
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.eligibility import NOTHING, Item, Judge, as_item, once
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, SUPPORT, entity
-from doxa.engine.lookups import standings
+from doxa.engine.lookups import ids_of, standings
 from doxa.engine.outcomes import Tier
 
 __all__ = ["Chooser", "Filters", "Found", "Listed"]
@@ -117,36 +115,41 @@ class Chooser:
             more = seen >= asked and served < wanted and (limit is None or seen < limit)
         return Found(
             self._first(wanted, eligible),
-            self._first(wanted, passed),
+            self._first_recorded(wanted, passed),
             seen,
             served <= wanted and seen >= ranking.total,
         )
 
     def _first(self, n: int, parts: Sequence[tuple[Ints, Floats]]) -> list[Listed]:
-        """The first of documents that come by their scores: among equal ones, by id."""
+        """The first of documents that come by their scores: among equal ones, by id and the name of
+        the workspace."""
         documents, scores = parts[0]
         if len(parts) > 1:
             documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
         best = scores[: n + 1].tolist()
         if len({*best}) == len(best):  # no two of them are equal
             return [*map(_as_listed, zip(documents[:n].tolist(), best[:n], strict=True))]
-        ranked = map(_as_listed, zip(documents.tolist(), scores.tolist(), strict=True))
+        if len(scores) > n:
+            end = int(np.count_nonzero(scores >= scores[n - 1]))
+            documents, scores = documents[:end], scores[:end]
+        listed = documents.tolist()
+        graph = self.graph
+        names = [self._name(graph.workspace_of(document)) for document in listed]
+        ranked = zip((-scores).tolist(), ids_of(graph, listed), names, listed, strict=True)
+        return [Listed(one, -score) for score, _, _, one in heapq.nsmallest(n, ranked)]
+
+    def _first_recorded(self, n: int, parts: Sequence[tuple[Ints, Floats]]) -> list[Listed]:
+        """The same, among equal ones as they were recorded: most of what there is may have been
+        passed over, and have scored the same."""
+        documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
         found: list[Listed] = []
-        for _, equal in groupby(ranked, key=itemgetter(1)):
-            if len(found) >= n:
-                break
-            found += self._by_id([*equal], n - len(found))
-        return found
-
-    def _by_id(self, equal: list[Listed], n: int) -> list[Listed]:
-        if len(equal) == 1:
-            return equal
-        graph, names = self.graph, self.graph.names.texts
-
-        def place(one: Listed) -> tuple[str, str]:
-            return graph.id_of(one.document), names[graph.workspace_of(one.document)]
-
-        return heapq.nsmallest(n, equal, key=place)
+        for kind in (CLAIM, SUPPORT, ARTEFACT):  # of one kind, rows are in the order of the log
+            mine = np.flatnonzero(documents & 7 == kind)
+            first = mine[np.lexsort((documents[mine], -scores[mine]))[:n]]
+            found += map(Listed, documents[first].tolist(), scores[first].tolist())
+        position = self.graph.position_of
+        found.sort(key=lambda one: (-one.score, position(one.document), one.document & 7))
+        return found[:n]
 
     def judged(self, documents: Ints) -> tuple[Ints, Ints]:
         """The places of what may be served, and of what only passes the filters."""

@@ -232,13 +232,14 @@ class _Recall:
 
     def _taken(self, arm: str) -> tuple[list[Document], list[Document]]:
         """The first documents of an arm that may be served, ties by id, as many as the pool takes;
-        and as many of those that were passed over."""
+        and as many of those that were passed over, ties as they were recorded."""
         scores = self.scores[arm]
         ranked = sorted(scores, key=lambda key: (-scores[key], key[1], key[0]))
         seen = [self.by_key[key] for key in ranked[: self.question.looked.get(arm, len(ranked))]]
         seen = [document for document in seen if self.sight.asked(document)]
         served = [document for document in seen if self.sight.eligible(document)]
         over = [document for document in seen if not self.sight.eligible(document)]
+        over.sort(key=lambda d: (-scores[d.key], d.position, d.tier != "claim"))
         all_seen = self.question.looked.get(arm, len(ranked)) >= len(ranked)
         enough = all_seen or self.question.limited or len(served) >= self.question.pool
         assert enough, f"{arm} looked at too few"
