@@ -46,7 +46,8 @@ class Calibrating(Recalling):
         Each is asked at the view; its score is the best dense one of what may be served there. One
         half is held out, and says how often the boundary is wrong. The policy is recorded in the
         view's workspace under the calibration's own id, and counts from then on; while it is in
-        force the same again is a no-op, and later it is recorded anew, as ``<id>/2``. With ``dry_run`` nothing is recorded. Confidence is a ranking, not a probability.
+        force the same again is a no-op, and later it is recorded anew, as ``<id>/2``. With
+        ``dry_run`` nothing is recorded. Confidence is a ranking, not a probability.
 
         Raises `CallerError` for lines that can't be used or without an embedder, `Unavailable`
         where the embedder fails.
