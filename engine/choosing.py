@@ -6,7 +6,6 @@ lets through are not seen at all.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -126,17 +125,24 @@ class Chooser:
         documents, scores = parts[0]
         if len(parts) > 1:
             documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
-        best = scores[: n + 1].tolist()
-        if len({*best}) == len(best):  # no two of them are equal
-            return [*map(_as_listed, zip(documents[:n].tolist(), best[:n], strict=True))]
         if len(scores) > n:
             end = int(np.count_nonzero(scores >= scores[n - 1]))
             documents, scores = documents[:end], scores[:end]
-        listed = documents.tolist()
-        graph = self.graph
+        tied = np.zeros(len(scores), bool)
+        tied[1:] = scores[1:] == scores[:-1]
+        tied[:-1] |= tied[1:]
+        places = np.flatnonzero(tied)
+        if len(places):
+            documents = documents.copy()
+            documents[places] = self._by_id(documents[places], scores[places])
+        return [*map(_as_listed, zip(documents[:n].tolist(), scores[:n].tolist(), strict=True))]
+
+    def _by_id(self, documents: Ints, scores: Floats) -> list[int]:
+        """Documents by their scores, equal ones by id and the name of the workspace."""
+        listed, graph = documents.tolist(), self.graph
         names = [self._name(graph.workspace_of(document)) for document in listed]
         ranked = zip((-scores).tolist(), ids_of(graph, listed), names, listed, strict=True)
-        return [Listed(one, -score) for score, _, _, one in heapq.nsmallest(n, ranked)]
+        return [document for _, _, _, document in sorted(ranked)]
 
     def _first_recorded(self, n: int, parts: Sequence[tuple[Ints, Floats]]) -> list[Listed]:
         """The same, among equal ones as they were recorded: most of what there is may have been

@@ -106,14 +106,18 @@ def ids_of(graph: Graph, numbers: Sequence[int]) -> list[str]:
 def standings(belief: Belief, claims: Collection[int], v: Instant, k: int) -> dict[int, Standing]:
     """`Belief.standing` of each claim at (v, k)."""
     graph, beliefs = belief.graph, belief.beliefs
-    end = min(len(beliefs.leaf_of), graph.claims_upto(k))  # behind it nothing ever changed by k
-    many = [claim for claim in claims if claim < end]
+    end, upto = len(beliefs.leaf_of), graph.claims_upto(k)
+    many = [claim for claim in claims if claim < upto]
     if len(many) < FEW:
         return {claim: belief.standing(claim, v, k) for claim in claims}
-    found = {claim: belief.standing(claim, v, k) for claim in claims if claim >= end}
+    found = {claim: belief.standing(claim, v, k) for claim in claims if claim >= upto}
     of: Any = itemgetter(*many)  # goes through a column without a step of ours
     known, codes, at, plain = beliefs.known, beliefs.code, beliefs.at, graph.c_plain
-    columns = of(beliefs.leaf_of), of(graph.c_from), of(graph.c_to)
+    if max(many) < end:
+        leaves = of(beliefs.leaf_of)
+    else:  # behind the last that anything reached, no claim has a leaf
+        leaves = [beliefs.leaf_of[claim] if claim < end else NONE for claim in many]
+    columns = leaves, of(graph.c_from), of(graph.c_to)
     for claim, leaf, low, high in zip(many, *columns, strict=True):
         if leaf == NONE:
             code = plain[claim]
