@@ -7,7 +7,8 @@ The blocks of a page run in order, in one folder of their own:
 - ``console`` blocks that call ``doxa`` are typed into a shell: lines after ``$`` (and their
   continuations after ``>``) are commands, the others what is shown, ``…`` standing for anything. A
   command that shows nothing is only run. A command fails the page unless the next one is
-  ``$ echo $?``, below which its exit code is shown.
+  ``$ echo $?``, below which its exit code is shown. A ``doxa`` that needs no shell (no pipe, no
+  redirection, nothing to expand) is run here, as importing it anew takes longer than it does.
 - A word after the language, ``no-run``, leaves a block out.
 """
 
@@ -17,10 +18,12 @@ import ast
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +33,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from doxa.adapters.cli import main
 from tests.support import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -146,14 +150,6 @@ def matches(shown: str, output: str) -> bool:
 
 
 def run_console(block: Block, page: Path, folder: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name[:5] != "DOXA_"}
-    environment |= {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "COLUMNS": "100",
-        "NO_COLOR": "1",
-        "TERM": "dumb",
-        "PYTHONUTF8": "1",
-    }
     asked = commands(block)
     code = 0
     for position, command in enumerate(asked):
@@ -161,21 +157,64 @@ def run_console(block: Block, page: Path, folder: Path) -> None:
         if command.text == "echo $?":
             assert command.shown.strip() == str(code), f"{where}\nis {code}"
             continue
-        ran = subprocess.run(
-            ["bash", "-c", command.text],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=60,
-            encoding="utf-8",
-        )
-        code = ran.returncode
+        words = alone(command.text)
+        code, shown = in_a_shell(command.text, folder) if words is None else here(words, folder)
         told = position + 1 < len(asked) and asked[position + 1].text == "echo $?"
-        assert code == 0 or told, f"{where}\nexits {code}:\n{ran.stdout}"
+        assert code == 0 or told, f"{where}\nexits {code}:\n{shown}"
         if command.shown.strip():
-            assert matches(command.shown, ran.stdout), f"{where}\nshows:\n{ran.stdout}"
+            assert matches(command.shown, shown), f"{where}\nshows:\n{shown}"
+
+
+SETTING = {
+    "COLUMNS": "100",
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "PYTHONUTF8": "1",
+}  # of every command
+
+
+def in_a_shell(text: str, folder: Path) -> tuple[int, str]:
+    """A command's exit code, and what it shows, typed into a shell."""
+    environment = {name: value for name, value in os.environ.items() if name[:5] != "DOXA_"}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        ["bash", "-c", text],
+        cwd=folder,
+        env=environment | SETTING | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+        encoding="utf-8",
+    )
+    return ran.returncode, ran.stdout
+
+
+def alone(text: str) -> list[str] | None:
+    """The arguments of a ``doxa`` that a shell would only take apart; none of any other command."""
+    line = text.replace("\\\n", "")
+    bare = re.sub(r"""'[^']*'|"[^"$`\\]*\"""", "", line)
+    if re.match(r"doxa( |$)", bare) is None or re.search(r"""[^\w .,:/+@%=-]""", bare):
+        return None
+    return shlex.split(line)[1:]
+
+
+def here(words: list[str], folder: Path) -> tuple[int, str]:
+    """The same of ``doxa`` with these arguments, without a process of its own."""
+    shown = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (name for name in os.environ if name[:5] == "DOXA_"):
+            patch.delenv(name)
+        for name, value in SETTING.items():
+            patch.setenv(name, value)
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["doxa", *words])
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), "utf-8"))
+        with redirect_stdout(shown), redirect_stderr(shown), pytest.raises(SystemExit) as ended:
+            main()
+    shown.seek(0)
+    return int(ended.value.code or 0), shown.read()
 
 
 def slug(heading: str) -> str:
@@ -260,6 +299,25 @@ def test_an_example_that_is_true_passes(example: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"```{example}\n```\n", "utf-8")
     run(page, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("doxa view a.doxa --valid-at 2024-04-01", ["view", "a.doxa", "--valid-at", "2024-04-01"]),
+        ('doxa recall a.doxa "Who?" \\\n  --top-k 1', ["recall", "a.doxa", "Who?", "--top-k", "1"]),
+        ("doxa sql a 'SELECT instant($day)'", ["sql", "a", "SELECT instant($day)"]),
+        ("doxa view $LEDGER", None),
+        ('doxa view "$LEDGER"', None),
+        ("doxa view a > b", None),
+        ("doxa export a | doxa import b -", None),
+        ("doxa view *.doxa", None),
+        ("echo doxa", None),
+        ("doxa-fly view", None),
+    ],
+)
+def test_a_shell_is_asked_for_what_only_a_shell_can_do(text: str, words: list[str] | None) -> None:
+    assert alone(text) == words
 
 
 @EACH_PAGE
