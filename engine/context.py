@@ -16,7 +16,7 @@ from doxa.engine.eligibility import Judge
 from doxa.engine.envelope import Recalled
 from doxa.engine.events import Ref
 from doxa.engine.graph import CLAIM, entity
-from doxa.engine.outcomes import Tier, Unavailable, Verdict
+from doxa.engine.outcomes import Tier, Trust, Unavailable, Verdict
 from doxa.engine.policies import pinned
 from doxa.engine.ranking import Entry
 from doxa.engine.registry import Registry
@@ -52,10 +52,11 @@ def found(answer: Recalled, besides: Iterable[Candidate] = ()) -> list[Candidate
     or are sides of a conflict; and what it withheld, without a text, so that it is named. Those
     ``besides`` are there already."""
     seen = {_itself(one) for one in besides}
+    far = _far_off(answer)
     served = [
         hit
         for hit in answer.hits
-        if hit.verdict in _SERVED and Ref(hit.workspace, hit.id) not in seen
+        if hit.verdict in _SERVED and Ref(hit.workspace, hit.id) not in seen and hit.id not in far
     ]
     size = len(served)
     made = [
@@ -65,8 +66,24 @@ def found(answer: Recalled, besides: Iterable[Candidate] = ()) -> list[Candidate
     seen.update(Ref(hit.workspace, hit.id) for hit in served)
     for old in answer.withheld:
         if Ref(old.workspace, old.id) not in seen:
-            made.append(_candidate(old.id, old.workspace, old.tier, WITHHELD, 0.0))
+            named = _candidate(old.id, old.workspace, old.tier, WITHHELD, 0.0)
+            if old.claim is not None:  # a quote, which falls with its claim or with its support
+                named = replace(named, facts=[Ref(old.workspace, old.claim)])
+            made.append(named)
     return made
+
+
+def _far_off(answer: Recalled) -> set[str]:
+    """The sides of conflicts that have nothing to do with the question: confidence is judged, and
+    none of the sides is confident."""
+    if answer.trust != Trust.STRICT:
+        return set()
+    near = {hit.id for hit in answer.hits if hit.confidence is not None and hit.confidence >= 0.5}
+    return {
+        hit.id
+        for hit in answer.hits
+        if hit.verdict is Verdict.CONTESTED and near.isdisjoint((hit.id, *hit.contested_with))
+    }
 
 
 def _candidate(id: str, workspace: str, tier: Tier | None, text: str, score: float) -> Candidate:

@@ -181,7 +181,7 @@ class Describer:
             return self.labels.support_observed(entry.document >> 3)
         if entry.tier is Tier.CLAIM:
             evidence = [number >> 3 for number in self.evidence(entry)]
-            return self.view.observed_by(entry.document >> 3, evidence)
+            return self.view.observed(entry.document >> 3, evidence)
         return self.labels.observed(entry.item)
 
     def recorded(self, entry: Entry) -> Instant:

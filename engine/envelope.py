@@ -183,7 +183,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A document that matched and may not be served: no word of it is given."""
+    """A document that matched and may not be served: no word of it is given. ``claim`` is the id of
+    the one that a quote is about."""
 
     id: str
     workspace: str
@@ -191,6 +192,7 @@ class Withheld:
     verdict: Verdict
     detail: str
     successors: tuple[str, ...] = ()
+    claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ acted on. Nothing here reads a clock, or writes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from doxa.engine.asking import Asked, Means, Refused
@@ -18,10 +20,10 @@ from doxa.engine.describing import Describer
 from doxa.engine.eligibility import Judge
 from doxa.engine.envelope import Hit, Missing, Pool, Recalled, Staleness, Withheld
 from doxa.engine.errors import DamageError
-from doxa.engine.finding import Finder
+from doxa.engine.finding import DENSE, Finder
 from doxa.engine.graph import CLAIM
 from doxa.engine.items import moment_or_none
-from doxa.engine.outcomes import Gap, Outcome, Unavailable, Verdict
+from doxa.engine.outcomes import Gap, Outcome, Tier, Trust, Unavailable, Verdict
 from doxa.engine.outline import Group, Page, disclosed, page
 from doxa.engine.placing import Bundle, Placer
 from doxa.engine.ranking import Entry
@@ -30,7 +32,7 @@ from doxa.engine.registry import Registry
 from doxa.engine.rendering import counter_name
 from doxa.engine.texts import Rows, Texts
 from doxa.engine.times import instant, moment
-from doxa.engine.trust import Abstention, Abstinence, gap_warning, in_band
+from doxa.engine.trust import Abstention, Abstinence, gap_warning, in_band, short
 from doxa.engine.view import TruthView
 
 __all__ = ["Asked", "Means", "recall"]
@@ -262,38 +264,67 @@ class _Recall:
         )
 
     def _abstention(self, hits: Sequence[Hit]) -> Abstention:
-        """Why nothing is to be trusted: what matched best decides, or else the judge."""
+        """Why nothing is to be trusted: what matched best decides, or else the judge.
+
+        Where confidence is judged, only what would have been confident matched at all: what is
+        shown comes before what is withheld.
+        """
         gate, withheld = self.means.gate, self.finder.withheld
         for hit in hits:
             if hit.verdict is Verdict.NOT_ENTAILED:  # without the judge it was the answer
                 return Abstention.over(hit.verdict, hit.id, (), gate)
-        confident = [old for old in withheld if gate.confident(old.dense)]
-        best = confident[0] if confident else None
-        if best is None and hits:
-            hit = hits[0]
-            others = hit.successors or hit.contested_with
-            if hit.verdict is Verdict.AMBIGUOUS_SUPERSESSION:
-                others = self.ambiguous[hit.id, hit.workspace]
-            return Abstention.over(hit.verdict, hit.id, others, gate)
+        if gate.trust is Trust.STRICT and (hits or withheld):
+            scores = [(_dense(hit), hit.id) for hit in hits]
+            scores += [(old.dense, old.item.id) for old in withheld]
+            known = [pair for pair in scores if not math.isnan(pair[0])]
+            hits = [hit for hit in hits if gate.confident(_dense(hit))]
+            withheld = [old for old in withheld if gate.confident(old.dense)]
+            if not hits and not withheld and known:
+                _, nearest = max(known, key=itemgetter(0))
+                return Abstention.over(Verdict.LOW_CONFIDENCE, nearest, (), gate)
+        if hits:
+            return self._over(hits[0])
         erased = [one.ids for one in self.finder.reasons if one.reason is Gap.SOURCE_UNAVAILABLE]
-        if best is None and erased and erased[0]:
+        if erased and erased[0] and not (gate.trust is Trust.STRICT and withheld):
             return Abstention.over(Verdict.REDACTED, erased[0][0], (), gate)
-        best = best or (withheld[0] if withheld else None)
-        if best is None:
-            return Abstention(Abstinence.NOTHING_FOUND, "nothing in sight matches the question")
+        if not withheld:
+            return Abstention(Abstinence.NOTHING_FOUND, self._nothing())
+        best = withheld[0]
         others = best.ambiguous or tuple(
             map(self.graph.claim_id, self.tell.successors(best.claims))
         )
         return Abstention.over(self.finder.barred(best), best.item.id, others, gate)
+
+    def _over(self, hit: Hit) -> Abstention:
+        """What is said where the best match is this hit."""
+        others = hit.successors or hit.contested_with
+        if hit.verdict is Verdict.AMBIGUOUS_SUPERSESSION:
+            others = self.ambiguous[hit.id, hit.workspace]
+        return Abstention.over(hit.verdict, hit.id, others, self.means.gate)
+
+    def _nothing(self) -> str:
+        """That nothing was found, and under which filters, if any."""
+        names = ("workspace", "subject", "predicate", "perspective", "kind")
+        given = {name: getattr(self.asked.filters, name) for name in names}
+        told = ", ".join(
+            f"{name} {short(text)}" for name, text in given.items() if text is not None
+        )
+        return f"nothing in sight matches the question{told}"
 
     def _withheld(self) -> Iterable[Withheld]:
         for entry in self.finder.withheld:
             if entry.document not in self.finder.told:
                 continue
             successors = tuple(map(self.graph.claim_id, self.tell.successors(entry.claims)))
-            reason, detail = self.finder.barred(entry), self.tell.barred(entry)
+            quoted = entry.tier is Tier.QUOTE
             yield Withheld(
-                entry.item.id, entry.item.workspace, entry.tier, reason, detail, successors
+                id=entry.item.id,
+                workspace=entry.item.workspace,
+                tier=entry.tier,
+                verdict=self.finder.barred(entry),
+                detail=self.tell.barred(entry),
+                successors=successors,
+                claim=self.graph.claim_id(entry.claims[0]) if quoted else None,
             )
 
     def _staleness(self, hits: Sequence[Hit]) -> Staleness | None:
@@ -326,6 +357,12 @@ class _Recall:
             "promoted": finder.lifted,
             **self.placer.trace,
         }
+
+
+def _dense(hit: Hit) -> float:
+    """The dense score of a hit, NaN where it has none."""
+    score = hit.scores.get(DENSE)
+    return math.nan if score is None else score
 
 
 def _trusted(hit: Hit) -> bool:

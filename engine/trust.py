@@ -205,8 +205,8 @@ class Abstention:
             Abstinence.RETRACTED: f"{about} was taken back",
             Abstinence.UNSUPPORTED: f"what {about} rested on is gone",
             Abstinence.HYPOTHESIS: f"{about} is a hypothesis",
-            Abstinence.CONTESTED: f"{about} is contested{f' by {by}' if by else ''}: both are "
-            "shown; withdraw or correct one to settle it",
+            Abstinence.CONTESTED: f"{about} is contested{f' by {by}' if by else ''}; withdraw or "
+            "correct one of them to settle it",
             Abstinence.AMBIGUOUS: f"{about} may have been superseded{f' (see {by})' if by else ''}"
             ": record a correction that resolves it, or withdraw it",
             Abstinence.BAD_METADATA: f"{about} does not say what it rests on",

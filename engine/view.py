@@ -362,13 +362,12 @@ class TruthView(Captured):
             position=graph.s_pos[row],
         )
 
-    def observed(self, row: int) -> int:
-        """When a claim was last observed, in microseconds; see `ClaimItem.observed_at`."""
-        return self.observed_by(row, self.belief.live_supports(row, self.v, self.k))
-
-    def observed_by(self, row: int, evidence: Iterable[int]) -> int:
-        """The same of a claim whose live supports, of both stances, are at hand."""
+    def observed(self, row: int, evidence: Iterable[int] | None = None) -> int:
+        """When a claim was last observed, in microseconds; see `ClaimItem.observed_at`. Its live
+        supports, of both stances, may be given where they are at hand."""
         graph = self.graph
+        if evidence is None:
+            evidence = self.belief.live_supports(row, self.v, self.k)
         live = [s for s in evidence if not graph.s_refutes[s]]
         stated = [at for s in live if (at := graph.s_observed[s]) != times.NEG]
         if stated:

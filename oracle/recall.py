@@ -181,16 +181,23 @@ class _Recall:
         return Answer(outcome, hits, told, reasons, len(self.searched), len(entries), more, why)
 
     def _why(self, hits: Sequence[Hit], withheld: Sequence[Entry]) -> tuple[str, list[str]]:
-        """Why nothing is to be trusted, and the ids that this is about. What was withheld and would
-        have been confident comes first, then what is given, then what else was withheld."""
-        sure = [old for old in withheld if self._confident(old.document.key)]
-        if hits and not sure:
+        """Why nothing is to be trusted, and the ids that this is about: what is given comes first,
+        then what was withheld. In strict trust only what is confident matched at all; where nothing
+        is, the nearest is too far off."""
+        if self.question.trust == "strict":
+            keys = [*(hit.key for hit in hits), *(old.document.key for old in withheld)]
+            cosines = [(cosine, key) for key in keys if (cosine := self._cosine(key)) is not None]
+            hits = [hit for hit in hits if self._confident(hit.key)]
+            withheld = [old for old in withheld if self._confident(old.document.key)]
+            if cosines and not hits and not withheld:
+                return "below_boundary", [max(cosines, key=lambda pair: pair[0])[1][1]]
+        if hits:
             verdict, key = hits[0].verdict, hits[0].key
             others = hits[0].successors or hits[0].contested_with
             if verdict == "ambiguous_supersession":
                 others = self._ambiguous(key)
         elif withheld:
-            best = (sure or withheld)[0]
+            best = withheld[0]
             verdict, key = self._withheld(best), best.document.key
             others = self._ambiguous(key) or self._successors(key)
         else:

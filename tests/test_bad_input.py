@@ -361,7 +361,7 @@ ASKED: dict[str, tuple[Call, tuple[str, ...]]] = {
     ),
     "a top_k of zero": (
         lambda on: on.assemble("q", view=on.view(valid_at=DAY), budget=9, top_k=0),
-        ("0", "1 or more"),
+        ("0", "from 1"),
     ),
     "no attempts": (
         lambda on: on.assemble_fresh("q", valid_at=DAY, budget=9, attempts=0), ("attempts is 0",),

@@ -163,3 +163,33 @@ def test_a_summary_that_is_gone_says_why() -> None:
         assert withheld(brought) == {"erased": "redacted"}
         assert brought.abstention is not None
         assert str(brought.abstention.reason) == "erased"
+
+
+def test_a_quote_whose_claim_fell_is_named_and_no_word_in_its_place(ledger: doxa.Ledger) -> None:
+    source = doxa.Source("register", quote="Ada Smith, London, entry of March")
+    home = ledger.claim("ada", "lives_in", "London", source=source, id="home")
+    ledger.correct(home, "Lisbon", source="letter", id="moved")
+    block = ledger.assemble("entry of March", view=now(ledger), budget=900)
+    assert "withheld" not in block.text
+    assert "London" not in block.text
+    assert block.ids == ("moved/replacement",)
+    assert block.reasons == {"home/support": "missing_fact"}
+
+
+def test_a_quote_that_was_taken_back_is_named_and_no_word_in_its_place(ledger: doxa.Ledger) -> None:
+    ledger.claim("ada", "lives_in", "London", source="register", id="home")
+    source = doxa.Source("letter", quote="entry of March")
+    quoted = ledger.support("home", source=source, id="letter")
+    ledger.withdraw(quoted)
+    block = ledger.assemble("entry of March", view=now(ledger), budget=900)
+    assert (block.text, block.reasons) == ("", {"letter": "missing_support"})
+
+
+def test_a_conflict_that_has_nothing_to_do_with_the_question_is_no_part_of_a_block() -> None:
+    with strict({"far": 0.1, "near": 0.9}) as ledger:
+        ledger.policy(single_valued="is")
+        said(ledger, "a", "far", subject="one")
+        said(ledger, "b", "far", subject="one")
+        said(ledger, "c", "near", subject="two")
+        block = ledger.assemble("near", view=now(ledger), budget=900)
+        assert block.ids == ("c",)

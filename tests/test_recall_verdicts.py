@@ -399,3 +399,27 @@ def test_a_ring_of_corrections_that_a_restoration_closed_has_no_successor(
     shown = ask(ledger, standing="any", predecessors=True)
     assert [hit.text[:28] for hit in shown] == ["[superseded: not current] wo"] * 2
     assert [hit.predecessors for hit in shown] == [("b",), ("a",)]
+
+
+def test_a_conflict_far_from_the_question_is_not_why_it_abstains() -> None:
+    with strict({"far": 0.2, "further": 0.1}) as ledger:
+        ledger.policy(single_valued="is")
+        said(ledger, "a", "far", subject="one")
+        said(ledger, "b", "further", subject="one")
+        answer = ask(ledger, "far")
+        assert verdicts(answer) == {"a": "contested", "b": "contested"}
+        assert answer.abstention is not None
+        assert (str(answer.abstention.reason), answer.abstention.ids) == ("below_boundary", ("a",))
+
+
+def test_a_conflict_that_is_shown_is_why_it_abstains_and_not_what_it_replaced() -> None:
+    with strict({"old": 0.95, "one": 0.9, "other": 0.8}) as ledger:
+        ledger.policy(single_valued="is")
+        said(ledger, "old", "old", subject="one")
+        said(ledger, "a", "one", subject="one")
+        said(ledger, "b", "other", subject="one")
+        ledger.correct("old", by="a")
+        answer = ask(ledger, "one")
+        assert withheld(answer) == {"old": "superseded"}
+        assert answer.abstention is not None
+        assert str(answer.abstention.reason) == "contested"
