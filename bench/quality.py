@@ -174,9 +174,9 @@ def _embedder(text: str | None, made: QualityRun, tell: Callable[[str], None]) -
 
 def write_page(made: QualityRun, to: Path) -> None:
     """Writes the page, and the raw figures beside it in ``assets/``."""
-    to.write_text(page(made), "utf-8")
     assets = to.parent / "assets"
-    assets.mkdir(exist_ok=True)
+    assets.mkdir(parents=True, exist_ok=True)
+    to.write_text(page(made), "utf-8")
     kept = json.dumps(made.as_dict(), ensure_ascii=False, separators=(",", ":"))
     (assets / "quality.json").write_text(kept + "\n", "utf-8")
 

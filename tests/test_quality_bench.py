@@ -316,8 +316,8 @@ def some_run(plain: Judged) -> quality_page.QualityRun:
 def test_the_page_is_written_and_says_what_every_figure_means(
     plain: Judged, tmp_path: Path
 ) -> None:
-    quality.write_page(some_run(plain), tmp_path / "quality.md")
-    text = (tmp_path / "quality.md").read_text("utf-8")
+    quality.write_page(some_run(plain), tmp_path / "new" / "quality.md")
+    text = (tmp_path / "new" / "quality.md").read_text("utf-8")
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     headings = [tokens[i + 1].content for i, t in enumerate(tokens) if t.type == "heading_open"]
     for heading in ("Quality", "What the figures mean", "generated", "How fast it is"):
@@ -329,7 +329,7 @@ def test_the_page_is_written_and_says_what_every_figure_means(
     assert "- **Notice:** so be it" in text
     prose = [line for line in text.splitlines() if not line.startswith("|")]
     assert max(map(len, prose)) <= 100
-    kept = json.loads((tmp_path / "assets" / "quality.json").read_text("utf-8"))
+    kept = json.loads((tmp_path / "new" / "assets" / "quality.json").read_text("utf-8"))
     assert kept["corpora"][0]["systems"][-1]["now"]["not held"]["some"] == 0
 
 
