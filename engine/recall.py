@@ -306,10 +306,9 @@ class _Recall:
         """That nothing was found, and under which filters, if any."""
         names = ("workspace", "subject", "predicate", "perspective", "kind")
         given = {name: getattr(self.asked.filters, name) for name in names}
-        told = ", ".join(
-            f"{name} {short(text)}" for name, text in given.items() if text is not None
-        )
-        return f"nothing in sight matches the question{told}"
+        told = [f"{name} {short(text)}" for name, text in given.items() if text is not None]
+        beside = f" and the filters: {', '.join(told)}" if told else ""
+        return f"nothing in sight matches the question{beside}"
 
     def _withheld(self) -> Iterable[Withheld]:
         for entry in self.finder.withheld:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import doxa
+from doxa.adapters.cli import output
 from doxa.adapters.cli.answers import explain
 from doxa.adapters.cli.asking import seconds
 from doxa.engine.outcomes import Gap
@@ -110,9 +113,9 @@ def test_an_answer_is_text_and_what_may_not_be_served_is_named_on_stderr(path: P
     assert "> Ada lives in Lisbon.\n(claim moved/replacement @4; from letter)" in result.stdout
     assert "London" not in result.output
     assert result.stderr.splitlines() == [
-        "answered: 1 hit(s); 6 document(s) in sight, 3 looked at (exhausted)",
-        "withheld: home (claim): superseded: 'home' is superseded; see moved/replacement",
-        "withheld: tax (claim): unsupported: 'tax' is unsupported",
+        "answered: 1 hit; 6 documents in sight, all that matched were looked at",
+        "withheld: home (claim), superseded by moved/replacement",
+        "withheld: tax (claim), unsupported",
     ]
 
 
@@ -127,9 +130,48 @@ def test_the_text_opens_with_what_it_is_and_of_when(path: Path) -> None:
 def test_where_nothing_is_found_the_code_is_1_and_the_next_step_is_said(path: Path) -> None:
     result = run("recall", path, "papacy", *AT)
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[1:] == [
+    assert result.stderr.splitlines() == [
+        "abstained: no hits; 6 documents in sight, none matched",
         "  nothing_found: nothing in sight matches the question",
         "  next: ask in other words, or list what is held with doxa view",
+    ]
+
+
+def test_where_no_document_passes_a_filter_the_next_step_is_the_filter(path: Path) -> None:
+    result = run("recall", path, "Where does Ada live?", *AT, "--subject", "pluto")
+    assert result.exit_code == 1
+    (found, step) = result.stderr.splitlines()[1:]
+    assert found == (
+        '  nothing_found: nothing in sight matches the question and the filters: subject "pluto"'
+    )
+    assert step == "  next: see that the filters are spelt as recorded, or leave one out"
+
+
+def test_at_most_three_of_what_is_withheld_are_named(path: Path) -> None:
+    for number in range(4):
+        ok("claim", path, f"gus {number}", "sails", "boats", "--id", f"g{number}", "--source", "x")
+        ok("withdraw", path, f"g{number}")
+    shown = run("recall", path, "who sails boats?", *AT).stderr.splitlines()
+    assert [line for line in shown if "g" in line.partition("withheld: ")[2]] == [
+        f"withheld: g{number} (claim), retracted" for number in range(3)
+    ]
+    assert shown[-1] == "  and 1 more (--json has them all)"
+    assert len(answer("recall", path, "who sails boats?", *AT, code=1)["withheld"]) == 4
+    block = run("assemble", path, "who sails boats?", *AT).stderr.splitlines()
+    assert len([line for line in block if line.startswith("left out: ")]) == 3
+    assert "  and 1 more (--json has them all)" in block
+
+
+def test_a_quote_and_a_summary_are_withheld_with_what_they_are_of(path: Path) -> None:
+    source = '{"id":"diary","quote":"Moved to Porto, at last."}'
+    ok("claim", path, "gus", "lives_in", "Porto", "--id", "gus", "--source", source)
+    ok("summarize", path, "Porto it is.", "--facts", "gus", "--id", "note")
+    ok("correct", path, "gus", "Faro", "--id", "left", "--source", "y")
+    shown = run("recall", path, "Porto", *AT).stderr.splitlines()
+    assert sorted(line for line in shown if line.startswith("withheld: ")) == [
+        "withheld: gus (claim), superseded by left/replacement",
+        "withheld: gus/support (quote of gus), superseded by left/replacement",
+        "withheld: note (summary, rests on gus), superseded by left/replacement",
     ]
 
 
@@ -138,7 +180,7 @@ def test_a_conflict_alone_is_shown_whole_and_is_no_answer(path: Path) -> None:
     assert result.exit_code == 1
     assert '[contested by "b2": not settled]' in result.stdout
     assert '[contested by "b1": not settled]' in result.stdout
-    assert "abstained: 2 hit(s)" in result.stderr
+    assert "abstained: 2 hits; " in result.stderr
     assert "  contested: " in result.stderr
 
 
@@ -235,8 +277,38 @@ def test_a_budget_counts_the_text_and_names_what_did_not_fit(path: Path) -> None
     used = re.search(r"^(\d+) of 260 characters$", result.stderr, re.M)
     assert used is not None
     assert int(used[1]) == len(result.stdout.rstrip("\n"))
+    none = run("recall", path, *asked, 20)  # not even the line about the conditions
+    assert (none.exit_code, none.stdout) == (1, "")
+    assert none.stderr.startswith("partial: no hits; ")
+    assert "  next: give a larger --budget\n" in none.stderr
+    block = run("assemble", path, *asked, 20)
+    assert (block.exit_code, block.stdout.strip()) == (1, "")
     counted = answer("recall", path, *asked, 10_000, "--count", "builtins:len")
     assert counted["unit"] == "builtins:len" or counted["unit"].endswith("len")
+
+
+def test_a_search_that_ended_early_names_the_option_that_ended_it(path: Path) -> None:
+    pool = run("recall", path, "Ada", *AT, "--pool", 1, "--standing", "any")
+    assert pool.stderr.startswith("partial: 2 hits; 6 documents in sight, not all that matched ")
+    assert "  next: give a larger --pool, or narrower filters\n" in pool.stderr
+    scan = run("recall", path, "Ada", *AT, "--scan-limit", 1, "--standing", "any")
+    assert "  next: give a larger --scan-limit, or narrower filters\n" in scan.stderr
+
+
+def test_what_a_hit_is_still_worth_is_a_table_behind_the_answer(path: Path) -> None:
+    asked = ("recall", path, "Where does Ada live?", *AT)
+    shown = run(*asked, "--validity-annotate")
+    heading, row = (re.split(r"  +", line) for line in shown.stdout.splitlines()[-2:])
+    assert heading == ["hit", "grade", "freshness", "multiplier", "signals"]
+    assert row == ["moved/replacement", "valid", "0.524", "0.576", "freshness:0.524, scope:exact"]
+    assert "validity: " not in shown.stderr
+    assert "multiplier" not in run(*asked).stdout
+    weighed = run(*asked, "--profile", "validity")
+    assert weighed.stdout == shown.stdout
+    told = "validity: annotated only: mode lexical, and only fused mode is re-ranked"
+    assert told in weighed.stderr.splitlines()
+    fused = run(*asked, *AXES, "--trust", "standing", "--profile", "validity")
+    assert "validity: " not in fused.stderr
 
 
 def test_what_is_too_old_is_a_warning(path: Path) -> None:
@@ -285,8 +357,11 @@ def test_candidates_are_judged_in_place_of_what_is_found(path: Path, tmp_path: P
     result = run("recall", path, "Where is Ada?", "--candidates", file, *AT)
     assert result.exit_code == 0
     assert "> Ada is in Lisbon." in result.stdout
-    assert "withheld: t1: superseded: " in result.stderr
-    assert "withheld: t3: invalid_metadata: " in result.stderr
+    assert result.stderr.splitlines()[:2] == [
+        "answered: 1 hit; 3 candidates judged",
+        "withheld: t1 (rests on home), superseded by moved/replacement",
+    ]
+    assert "withheld: t3, invalid metadata: declares no facts" in result.stderr
     assert "line 1" in failed(2, "recall", path, "x", "--candidates", _bad(tmp_path), *AT)
 
 
@@ -342,7 +417,33 @@ def test_an_index_is_made_and_told_in_figures(path: Path) -> None:
     assert answer("index", path) == {"documents": 6, "embedded": 0, "saved": 1}
     assert answer("index", path, *AXES) == {"documents": 6, "embedded": 6, "saved": 1}
     assert answer("index", path, *AXES)["embedded"] == 0
-    assert re.search(r"^documents +6$", ok("index", path), re.M)
+    shown = ok("index", path)
+    assert re.search(r"^documents +6$", shown, re.M)
+    assert re.search(r"^saved +yes$", shown, re.M)
+
+
+def test_a_bar_is_drawn_once_the_work_has_taken_half_a_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([10.0, 10.1, 10.4, 10.6])
+    monkeypatch.setattr(output, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(output, "_terminal", lambda file: True)
+    drawn: list[str] = []
+    bar = output._bar
+
+    def noticed(stack: ExitStack, title: str) -> Callable[[int, int | None], None]:
+        drawn.append(title)
+        return bar(stack, title)
+
+    monkeypatch.setattr(output, "_bar", noticed)
+    with output.progress("index") as told:
+        told(1, 100)
+        told(2, 100)
+        assert drawn == []
+        told(3, 100)
+        told(4, 100)
+    assert drawn == ["index"]
+    assert capsys.readouterr().out == ""
 
 
 def test_an_index_that_can_not_be_kept_is_told_by_the_code(
@@ -360,7 +461,7 @@ def test_an_embedder_that_fails_is_a_reason_and_no_crash(path: Path) -> None:
     assert failed(2, "index", path, *failing).startswith("doxa: unavailable: embedder")
     result = run("recall", path, "Ada", *AT, *failing, "--trust", "standing")
     assert result.exit_code == 0
-    assert "partial: 1 hit(s)" in result.stderr
+    assert "partial: 1 hit; " in result.stderr
     assert "  dependency_unavailable: embedder" in result.stderr
     assert "> Ada lives in Lisbon." in result.stdout
     dense = run("recall", path, "Ada", *AT, *failing, "--trust", "standing", "--mode", "dense")
@@ -478,7 +579,7 @@ def test_an_explanation_shows_arms_hits_and_the_gate(path: Path, cases: Path) ->
     plain = ok("recall", path, "Ada", *AT, "--explain", "--profile", "validity")
     assert "standing alone decides; confidence is not judged" in plain
     assert "annotated only: mode lexical" in plain
-    assert "moved/replacement: promoted from home, valid, worth 0." in plain
+    assert "moved/replacement: promoted from home" in plain.splitlines()
 
 
 def test_an_explanation_says_which_arm_never_fired(path: Path) -> None:
@@ -541,7 +642,7 @@ def test_a_question_is_recalled_judged_and_rendered_as_one_block(path: Path) -> 
         "110 of 1500 characters",
         "left out: home: missing_fact: 'home' is superseded",
         "left out: tax: missing_fact: 'tax' is unsupported",
-        "answered: 1 hit(s); 6 document(s) in sight, 3 looked at (exhausted)",
+        "answered: 1 hit; 6 documents in sight, all that matched were looked at",
     ]
     large = run("assemble", path, "Where does Ada live?", *AT, "--budget", "large")
     assert "of 6000 characters" in large.stderr

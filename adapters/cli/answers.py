@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from doxa.adapters.cli.failures import CALLER, DONE, NO
-from doxa.adapters.cli.output import note, say, table
+from doxa.adapters.cli.output import counted, note, say, table
 from doxa.engine.calibration import DEFAULT, Calibration, HeldOut
-from doxa.engine.envelope import Hit, Recalled
-from doxa.engine.outcomes import Gap, Outcome, Trust
-from doxa.engine.trust import Abstinence
+from doxa.engine.envelope import Hit, Missing, Recalled, Withheld
+from doxa.engine.outcomes import Gap, Outcome, Tier, Trust, Verdict
+from doxa.engine.trust import Abstention, Abstinence
 
-__all__ = ["code", "explain", "fitted", "tell", "tell_reasons"]
+__all__ = ["code", "explain", "fitted", "tell", "tell_reasons", "tell_some"]
+
+_SHOWN: Final = 3  # of a list on stderr
 
 _CODES: Final = {
     Outcome.ANSWERED: DONE,
@@ -28,7 +31,7 @@ _NEXT: Final = {
     "whole",
     Gap.INDEX_UNAVAILABLE: "run doxa verify, then doxa index",
     Gap.HISTORY_BOUNDARY: "ask at a later --known-at",
-    Gap.CANDIDATE_LIMIT: "give a larger --pool or --scan-limit, or narrower filters",
+    Gap.CANDIDATE_LIMIT: "give a larger --pool, or narrower filters",
     Gap.CONFLICT_COVERAGE: "give a larger --budget, or look at the ids with doxa why",
     Gap.VECTORS_UNAVAILABLE: "give --embedder, and run doxa index with it; or ask with --mode "
     "lexical --trust standing",
@@ -55,15 +58,36 @@ _ASIDE: Final = {
 }
 
 
+# By what the detail of a limit speaks of.
+_LIMITS: Final = {
+    "budget": "give a larger --budget",
+    "scan_limit": "give a larger --scan-limit, or narrower filters",
+}
+# A detail that says nothing beyond the id of a claim and its standing.
+_PLAINLY: Final = re.compile(
+    r"""(['"])(?P<is>.*)\1 is \w+|registered (['"]).*\3 rests on (['"])(?P<on>.*)\4 \(\w+\)""",
+    re.DOTALL,
+)
+
+
 def code(answer: Recalled) -> int:
     """The exit code: 0 where there is something to act on, 1 where not, 2 where it was refused."""
-    return _CODES[answer.outcome]
+    found = _CODES[answer.outcome]
+    return NO if found == DONE and _nothing_fits(answer) else found
+
+
+def _nothing_fits(answer: Recalled) -> bool:
+    """Whether nothing is given, or nothing of what may be acted on, as the budget is too small."""
+    if not answer.left_out:
+        return not answer.hits
+    return not any(hit.verdict in (Verdict.OK, Verdict.UNVERIFIED) for hit in answer.hits)
 
 
 def tell(answer: Recalled) -> None:
     """The answer's text on stdout, and what is missing on stderr."""
     if answer.text:
         say(answer.text)
+    _tell_validity(answer)
     tell_reasons(answer)
     if answer.budget is not None:
         note(f"{answer.used} of {answer.budget} {answer.unit}")
@@ -73,28 +97,74 @@ def tell(answer: Recalled) -> None:
 
 def tell_reasons(answer: Recalled) -> None:
     """How an answer came out, what is missing from it and why, and what to do, on stderr."""
-    pool = answer.pool
-    looked = f"{pool.documents} document(s) in sight, {pool.scanned} looked at ({pool.state})"
     refused = answer.outcome is Outcome.REFUSED
-    told = "no text goes out" if refused else f"{len(answer.hits)} hit(s); {looked}"
-    note(f"{answer.outcome}: {told}")
+    note(f"{answer.outcome}: {'no text goes out' if refused else _looked_at(answer)}")
     if answer.abstention is not None:
-        said = answer.abstention
-        note(f"  {said.reason}: {said.detail}")
-        if said.reason in _ASIDE:
-            note(f"  next: {_ASIDE[said.reason]}")
+        note(f"  {answer.abstention.reason}: {answer.abstention.detail}")
+        if aside := _aside(answer.abstention):
+            note(f"  next: {aside}")
     for missing in answer.reasons:
         ids = [id for id in missing.ids if id not in missing.detail]
         note(f"  {missing}" + (f" ({', '.join(ids)})" if ids else ""))
-        note(f"  next: {_NEXT[missing.reason]}")
-    for old in answer.withheld:
-        after = f"; see {', '.join(old.successors)}" if old.successors else ""
-        kind = "" if old.tier is None else f" ({old.tier})"
-        note(f"withheld: {old.id}{kind}: {old.verdict}: {old.detail}{after}")
-    for id in answer.left_out:
-        note(f"left out: {id}: does not fit in the budget")
+        note(f"  next: {_next(missing)}")
+    tell_some("withheld", [_withheld(old) for old in answer.withheld])
+    tell_some("left out", [f"{id}: does not fit in the budget" for id in answer.left_out])
+    validity = answer.trace.get("validity")
+    if validity is not None and validity["why"].startswith("annotated only: mode"):
+        note(f"validity: {validity['why']}")
     for warning in _warnings(answer):
         note(f"warning: {warning}")
+
+
+def tell_some(what: str, lines: Sequence[str], most: int | None = _SHOWN) -> None:
+    """The first of some lines on stderr, and how many more there are; without ``most`` all."""
+    shown = lines[:most]
+    for line in shown:
+        note(f"{what}: {line}")
+    if len(lines) > len(shown):
+        note(f"  and {len(lines) - len(shown)} more (--json has them all)")
+
+
+def _looked_at(answer: Recalled) -> str:
+    """How many hits there are, and of what."""
+    hits, pool = counted(len(answer.hits), "hit"), answer.pool
+    brought = [arm["found"] for arm in answer.trace["arms"] if arm["name"] == "brought"]
+    if brought:
+        return f"{hits}; {counted(sum(brought), 'candidate')} judged"
+    seen = f"{hits}; {counted(pool.documents, 'document')} in sight"
+    if pool.state != "exhausted":
+        return f"{seen}, not all that matched were looked at"
+    return f"{seen}, {'all that matched were looked at' if pool.scanned else 'none matched'}"
+
+
+def _aside(said: Abstention) -> str | None:
+    """What to do where nothing is to be trusted."""
+    if said.reason is Abstinence.NOTHING_FOUND and "filters: " in said.detail:
+        return "see that the filters are spelt as recorded, or leave one out"
+    return _ASIDE.get(said.reason)
+
+
+def _next(missing: Missing) -> str:
+    """What to do about something missing."""
+    if missing.reason is Gap.CANDIDATE_LIMIT:
+        for word, step in _LIMITS.items():
+            if word in missing.detail:
+                return step
+    return _NEXT[missing.reason]
+
+
+def _withheld(old: Withheld) -> str:
+    """What was withheld, as what, and why; each of it once."""
+    plainly = _PLAINLY.fullmatch(old.detail)
+    about = plainly and (plainly["is"] or plainly["on"])
+    named = about if about and about != old.id else old.claim
+    kind = [] if old.tier is None else [str(old.tier)]
+    if named is not None:
+        kind = [f"quote of {named}"] if old.tier is Tier.QUOTE else [*kind, f"rests on {named}"]
+    of = f" ({', '.join(kind)})" if kind else ""
+    by = f" by {', '.join(old.successors)}" if old.successors else ""
+    why = "" if plainly else f": {old.detail}"
+    return f"{old.id}{of}, {old.verdict.replace('_', ' ')}{by}{why}"
 
 
 def _warnings(answer: Recalled) -> Iterator[str]:
@@ -145,6 +215,22 @@ def _tell_hits(answer: Recalled) -> None:
             say(f"{hit.id}: {because}")
 
 
+def _tell_validity(answer: Recalled) -> None:
+    """What each hit is still worth, as a table, where that was asked for."""
+    rated = [(hit.id, hit.validity) for hit in answer.hits if hit.validity is not None]
+    if not rated:
+        return
+    say("")
+    rows = [
+        (
+            *(id, each["grade"], _number(each["freshness"]), _number(each["multiplier"])),
+            ", ".join(each["signals"]),
+        )
+        for id, each in rated
+    ]
+    table(("hit", "grade", "freshness", "multiplier", "signals"), rows)
+
+
 def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
 
@@ -158,8 +244,6 @@ def _because(hit: Hit) -> str:
         found.append(f"promoted from {hit.promoted_from}")
     if hit.fetched == "conflict":
         found.append("a side of the conflict")
-    if hit.validity is not None:
-        found.append(f"{hit.validity['grade']}, worth {hit.validity['multiplier']:.3f}")
     return ", ".join(found)
 
 
@@ -198,7 +282,7 @@ def _order(answer: Recalled) -> Iterator[tuple[str, object]]:
     if trace.get("validity") is not None:
         yield "validity", trace["validity"]["why"]
     if trace.get("entailment") is not None:
-        yield "judged", f"{trace['entailment']} hit(s)"
+        yield "judged", counted(trace["entailment"], "hit")
 
 
 def fitted(calibration: Calibration) -> Iterator[tuple[str, object]]:

@@ -9,7 +9,7 @@ import typer
 
 from doxa.adapters.cli import asking
 from doxa.adapters.cli import options as opt
-from doxa.adapters.cli.answers import code, tell_reasons
+from doxa.adapters.cli.answers import code, tell_reasons, tell_some
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import document, note, say
 from doxa.engine.block import Block
@@ -136,7 +136,9 @@ def assemble(
         document(block.as_dict())
     else:
         _tell(block)
-    return DONE if block.recalled is None else code(block.recalled)
+    if block.recalled is None:
+        return DONE
+    return code(block.recalled) or (DONE if block.printed else NO)
 
 
 def _candidates(path: str | None, registered: bool) -> Any:
@@ -159,8 +161,11 @@ def _tell(block: Block) -> None:
     """The block's text on stdout, and what is not in it on stderr."""
     say(block.text)
     note(f"{block.used} of {block.budget} {block.unit}")
-    for left in block.left_out:
-        note(f"left out: {left.id}: {left.reason}: {left.detail}")
+    left_out = [f"{left.id}: {left.reason}: {left.detail}" for left in block.left_out]
+    if block.recalled is None:  # each candidate was given by somebody who is to hear of it
+        tell_some("left out", left_out, most=None)
+    else:
+        tell_some("left out", left_out)
     for warning in block.warnings:
         note(f"warning: {warning}")
     if block.recalled is not None:

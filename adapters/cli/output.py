@@ -7,15 +7,27 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from time import monotonic
 from typing import IO, Any, Final
 
-__all__ = ["document", "escaped", "note", "progress", "record", "say", "show", "table"]
+__all__ = [
+    "counted",
+    "document",
+    "escaped",
+    "note",
+    "progress",
+    "record",
+    "say",
+    "show",
+    "table",
+]
 
 # C0 and C1 controls, line and paragraph separators, direction marks: a terminal would obey them.
 _CONTROL: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
 _ALL: Final = re.compile(f"[{_CONTROL}\t\n]")
 _UNSAFE: Final = re.compile(f"[{_CONTROL}]")
 _WIDE: Final = 1_000_000  # columns of what is no terminal
+_PATIENCE: Final = 0.5  # seconds of work from which on a bar is drawn
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -44,6 +56,15 @@ def note(text: str) -> None:
     """Prose on stderr, after what stdout has been given so far."""
     sys.stdout.flush()
     print(escaped(text, lines=True), file=sys.stderr)
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of them, in words.
+
+    >>> counted(1, "hit"), counted(3, "hit"), counted(0, "hit")
+    ('1 hit', '3 hits', 'no hits')
+    """
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def compact(value: object) -> str:
@@ -120,15 +141,19 @@ def _flat(fields: dict[str, Any], before: str = "") -> Iterator[tuple[str, objec
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on stderr, where that is a terminal; nothing elsewhere."""
+    """A progress bar on stderr, where that is a terminal, once the work has taken half a second;
+    nothing elsewhere."""
     if not _terminal(sys.stderr):
         yield lambda done, total: None
         return
+    began = monotonic()
     with ExitStack() as stack:
         drawn: list[Callable[[int, int | None], None]] = []
 
         def told(done: int, total: int | None) -> None:
             if not drawn:
+                if monotonic() - began < _PATIENCE:
+                    return
                 drawn.append(_bar(stack, title))
             drawn[0](done, total)
 
@@ -136,7 +161,7 @@ def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 def _bar(stack: ExitStack, title: str) -> Callable[[int, int | None], None]:
-    """A bar, drawn from now on: what is done at once has none."""
+    """A bar, drawn from now on."""
     from rich.console import Console
     from rich.progress import Progress
 

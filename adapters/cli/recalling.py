@@ -101,7 +101,7 @@ def recall(
     """Answer a question with what may be believed.
 
     What is missing, and why, goes to stderr. Exit 0 if there is something to act on, 1 if it
-    abstained, 2 if it was refused.
+    abstained or if nothing to act on fits in the budget, 2 if it was refused.
     """
     if (query is None) == (queries is None):
         raise CallerError("give a QUERY, or --queries: one of them")
@@ -174,7 +174,7 @@ def index(path: opt.Path, embedder: asking.Embedder = None, as_json: opt.AsJson 
     """
     with opt.reading(path, embedder) as ledger, progress("index") as told:
         done = ledger.index(progress=told)
-    record(done, as_json=as_json)
+    record(done if as_json else {**done, "saved": bool(done["saved"])}, as_json=as_json)
     if done["saved"]:
         return DONE
     note("the indexes could not be written into the ledger's cache: see that its folder may be")
