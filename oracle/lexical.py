@@ -34,16 +34,22 @@ class Claim(NamedTuple):
 
 
 def scores(
-    documents: Iterable[Text], query: str, workspaces: Collection[str], upto: int, words: Words
+    documents: Iterable[Text],
+    query: str,
+    workspaces: Collection[str],
+    upto: int,
+    words: Words,
+    questions: Words | None = None,
 ) -> dict[object, float]:
     """The score of each document in the workspaces, recorded up to a position, that has a word of
-    the question. A word that the question has twice counts twice."""
+    the question; its words may be told by another function, ``questions``. A word that the question
+    has twice counts twice."""
     pool = [
         (document.id, list(words(document.text)))
         for document in documents
         if document.workspace in workspaces and document.position <= upto
     ]
-    asked = list(words(query))
+    asked = list((questions or words)(query))
     found: dict[object, float] = {}
     for id, terms in pool:
         if any(term in terms for term in asked):

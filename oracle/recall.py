@@ -33,10 +33,11 @@ TOLD = 10  # of the documents that an arm passed over, those that are told of
 
 
 class Means(NamedTuple):
-    """What texts are made into: the words of a document or question, those of a phrase, and a
-    vector of length 1."""
+    """What texts are made into: the words of a document, those of a question, those of a phrase,
+    and a vector of length 1."""
 
     words: Callable[[str], Sequence[str]]
+    asked: Callable[[str], Sequence[str]]
     phrases: Callable[[str], Sequence[str]]
     vector: Callable[[str], Sequence[float]]
 
@@ -228,7 +229,7 @@ class _Recall:
         found: Mapping[object, float]
         if arm == "lexical":
             texts = [lexical.Text(d.key, d.key[0], d.position, d.words) for d in searched]
-            found = lexical.scores(texts, query, places, upto, means.words)
+            found = lexical.scores(texts, query, places, upto, means.words, means.asked)
         elif arm == "triggers":
             claims = [lexical.Claim(d.key, d.key[0], d.position, d.phrases) for d in searched]
             found = lexical.fired(claims, query, places, upto, means.phrases)

@@ -33,7 +33,7 @@ from doxa.projections.corpus import Corpus
 from doxa.projections.pool import Pool, Sight
 from doxa.projections.ranking import Dense, Sparse
 from doxa.projections.reading import read
-from doxa.projections.words import METHOD, searched, stem, words
+from doxa.projections.words import METHOD, asked, stem, words
 
 __all__ = ["FILE", "K1", "LOOKED_AT", "SHAPE", "B", "Lexical", "TriggerArm"]
 
@@ -102,9 +102,9 @@ class Lexical:
         the question. Raises `Unavailable`. O(documents + occurrences of the terms)."""
         corpus = self._corpus
         sight = corpus.sight(view)
-        asked = Counter(map(stem, searched(query)))
-        terms = sorted((term, corpus.terms.find(term)) for term in asked)
-        known = [(asked[term], code) for term, code in terms if code >= 0]
+        terms_of = Counter(map(stem, asked(query)))
+        terms = sorted((term, corpus.terms.find(term)) for term in terms_of)
+        known = [(terms_of[term], code) for term, code in terms if code >= 0]
         codes = np.array([code for _, code in known], np.int64)
         places, start = [], 0
         for place, count in sight.parts:

@@ -2,7 +2,8 @@
 
 Words are those of Unicode's default word boundaries (UAX #29), in letters and digits, in NFKC and
 without case; an underscore parts words too. The stems are Snowball's for English, which leaves most
-other words as they are. There are no operators and no stop words.
+other words as they are. There are no operators. English function words are in the index like all
+others; in a question they are left out, unless it has no others.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 import regex
 import Stemmer
 
-__all__ = ["LONGEST", "METHOD", "searched", "split", "stem", "words"]
+__all__ = ["FUNCTION_WORDS", "LONGEST", "METHOD", "asked", "searched", "split", "stem", "words"]
 
 LONGEST: Final = 100  # characters of a word; what a longer one has beyond them is not looked at
 
@@ -35,12 +36,24 @@ _LANGUAGE: Final = "english"
 
 METHOD: Final = "-".join(
     (
-        "words.1",
+        "words.2",
         f"regex.{regex.__version__}",
         f"unicode.{unicodedata.unidata_version}",
         f"snowball.{Stemmer.version()}.{_LANGUAGE}",
     )
 )  # whatever decides how a text is taken apart
+
+
+# What says nothing of what a question is about. The first 33 are the stop words of Lucene's English
+# analyzer; the others ask, help a verb, or point at whoever speaks. "us", "may" and "can" are not
+# among them: they are names and things as well.
+_FUNCTION_WORDS: Final = """
+    a an and are as at be but by for if in into is it no not of on or such that the their then there
+    these they this to was will with
+    who whom whose what which when where why how do does did done has have had having am been being
+    were i you he she we me my your his her its our from about
+"""
+FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
 
 
 class _Stemmers(threading.local):
@@ -79,6 +92,17 @@ def searched(text: str) -> list[str]:
     if _MAY_NEIGHBOUR.search(folded):
         found += _NEIGHBOURS.findall(folded, overlapped=True)
     return found
+
+
+def asked(text: str) -> list[str]:
+    """What a question is searched by: as `searched`, without function words, unless there are no
+    others.
+
+    >>> asked("Where does Ada live?"), asked("to be or not to be")
+    (['ada', 'live'], ['to', 'be', 'or', 'not', 'to', 'be'])
+    """
+    found = searched(text)
+    return [word for word in found if word not in FUNCTION_WORDS] or found
 
 
 def stem(word: str) -> str:

@@ -16,7 +16,7 @@ from doxa.engine.graph import ARTEFACT, CLAIM, SUPPORT, Graph
 from doxa.engine.view import TruthView
 from doxa.oracle.lexical import Claim, Text
 from doxa.projections.lexical import Lexical
-from doxa.projections.words import searched, stem
+from doxa.projections.words import asked, searched, stem
 
 WORKSPACES = ("", "w", "x")
 WORDS = ("ada", "lives", "living", "London", "the", "the", "Zürich", "東京", "a.b", "3.14", "...")
@@ -179,3 +179,8 @@ def _nothing(position: int) -> ev.Event:
 def words_of(text: str) -> list[str]:
     """What a text is searched by."""
     return [stem(word) for word in searched(text)]
+
+
+def asked_of(text: str) -> list[str]:
+    """What a question is searched by."""
+    return [stem(word) for word in asked(text)]

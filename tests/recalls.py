@@ -36,7 +36,7 @@ from tests.histories import (
     iso,
     moment,
 )
-from tests.indexed import words_of
+from tests.indexed import asked_of, words_of
 from tests.trials import Different
 from tests.walks import Step, Walk, wander
 
@@ -75,7 +75,7 @@ def unit(text: str) -> list[float]:
 
 
 EMBEDDER = doxa.Embedder("counts of four words", embed, dimension=1 + len(COUNTED))
-MEANS = Means(words_of, words, unit)
+MEANS = Means(words_of, asked_of, words, unit)
 
 
 def calibrated(boundary: float, workspace: str = "") -> Fields:

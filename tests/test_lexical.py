@@ -21,7 +21,7 @@ from doxa.oracle import lexical as twin
 from doxa.projections import corpus, postings, ranking, terms
 from doxa.projections.lexical import Lexical
 from doxa.projections.postings import Postings
-from tests.indexed import WORKSPACES, Indexed, Said, said, texts, words_of
+from tests.indexed import WORKSPACES, Indexed, Said, asked_of, said, texts, words_of
 
 histories = st.lists(said, max_size=14)
 seeds = st.integers(0, 2**32)
@@ -50,7 +50,7 @@ def test_scores_are_to_the_last_bit_what_the_formula_says(
         index = known.followed(random)
     view = known.view(random.choice(known.revisions), workspace, shared)
     places = {workspace, ""} if shared else {workspace}
-    expected = twin.scores(known.documents, query, places, view.k, words_of)
+    expected = twin.scores(known.documents, query, places, view.k, words_of, asked_of)
     assert found(index, query, view) == expected
     assert index.search(query, view).total == len(expected)
     every = np.array([one.id for one in known.documents])
@@ -187,7 +187,7 @@ def test_views_take_turns_on_one_index() -> None:
     views = [known.view(k, workspace) for k in known.revisions for workspace in WORKSPACES]
     for view in (*views, *reversed(views)):
         places = {view.workspace, ""}
-        expected = twin.scores(known.documents, "owl text", places, view.k, words_of)
+        expected = twin.scores(known.documents, "owl text", places, view.k, words_of, asked_of)
         assert found(index, "owl text", view) == expected
 
 
@@ -231,7 +231,7 @@ def test_the_words_at_hand_are_few_and_all_are_found() -> None:
     with patch.object(terms, "_KEPT", 2):
         index = known.follow(known.index())
     for query in ("owl", "days", "x" * 150, "y" * 50 + "x" * 60):
-        expected = twin.scores(known.documents, query, {""}, known.position, words_of)
+        expected = twin.scores(known.documents, query, {""}, known.position, words_of, asked_of)
         assert expected
         assert found(index, query, known.view(known.position)) == expected
 
@@ -253,7 +253,7 @@ def test_rows_that_are_half_in_when_it_fails_are_taken_in_anew() -> None:
     with patch.object(Postings, "add", side_effect=MemoryError), pytest.raises(MemoryError):
         known.follow(index)
     assert index.position == 0
-    expected = twin.scores(known.documents, "owl", {""}, 5, words_of)
+    expected = twin.scores(known.documents, "owl", {""}, 5, words_of, asked_of)
     for _ in range(2):
         known.follow(index)
         assert found(index, "owl", known.view(5)) == expected

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doxa.projections import words as module
-from doxa.projections.words import LONGEST, searched, split, stem, words
+from doxa.projections.words import LONGEST, asked, searched, split, stem, words
 
 BOUNDARIES = regex.compile(r"(?w)\b\w.*?\b", regex.DOTALL)
 SIGNS = "aZ09'.:,;_\"-/@#$%^&*()[]{}<>|~`!? \t\r\n\x00\x0b\x0c\x1f\x7f"
@@ -112,6 +112,14 @@ def test_threads_stem_side_by_side() -> None:
 
 
 def test_what_decides_about_words_is_named() -> None:
-    assert module.METHOD.startswith("words.1-regex.")
+    assert module.METHOD.startswith("words.2-regex.")
     assert "unicode." in module.METHOD
     assert "snowball." in module.METHOD
+
+
+def test_a_question_is_asked_without_function_words_unless_it_has_no_others() -> None:
+    assert asked("Who is the owner of the house?") == ["owner", "house"]
+    assert asked("The Who") == ["the", "who"]
+    assert asked("cases in US, in May") == ["cases", "us", "may"]
+    assert asked("?!") == []
+    assert searched("the owner") == ["the", "owner"]
