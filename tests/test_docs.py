@@ -1,6 +1,7 @@
 """The documentation is true: its examples run, show what they say they show, and its links lead on.
 
-The blocks of a page run in order, in one folder of their own:
+The blocks of a page run in order, in one folder of their own, in which ``docs`` is that of the
+repository:
 
 - ``python`` blocks share their names. Where an expression is followed by a comment that begins
   with a value (``view.value("ada", "lives_in")  # 'London': what we believed``), it has that value.
@@ -254,6 +255,7 @@ def test_the_examples_of_a_page_run_and_show_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     run(page, tmp_path)
 
 

@@ -38,8 +38,10 @@ _NEXT: Final = {
     Gap.NOT_READY: "run doxa index with this --embedder",
     Gap.LINEAGE_MISMATCH: "ask with the embedder that made the vectors, or run doxa index with "
     "this one",
-    Gap.CALIBRATION_MISSING: "run doxa calibrate, or ask with --trust standing",
-    Gap.CALIBRATION_UNCERTIFIED: "calibrate with more questions, or ask with --trust standing",
+    Gap.CALIBRATION_MISSING: "run doxa calibrate, with 40 questions of each kind; until then ask "
+    "with --trust standing",
+    Gap.CALIBRATION_UNCERTIFIED: "calibrate with 40 questions of each kind or more; until then ask "
+    "with --trust standing",
     Gap.CALIBRATION_STALE: "run doxa calibrate again; doxa calibration --drift says how far off it "
     "is",
     Gap.DEPENDENCY_UNAVAILABLE: "see to the embedder, reranker or judge that is named, or give "
