@@ -1,38 +1,73 @@
 """Cursors: where an answer goes on, at the view and for the question that it was given for.
 
-A cursor is text. It says of which log and view it is, of which request, and how much was given; it
-holds nothing of what anybody recorded.
+A cursor is short text: 48 bytes in base64. It says of which log and view it is, of which request,
+and how much was given, most of it by digests; it holds nothing of what anybody recorded or asked.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
+import struct
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
 
+from doxa.engine import times
 from doxa.engine.errors import CallerError, ViewMoved
-from doxa.engine.receipt import canonical, digest
+from doxa.engine.receipt import canonical
 
-__all__ = ["cursor", "offset"]
+__all__ = ["Said", "cursor", "offset", "sealed"]
 
 _VERSION: Final = 1
-_WHERE: Final = ("workspace", "shared", "perspective", "valid_at")
-LIMIT: Final = 4_096  # characters
+_FORM: Final = struct.Struct(">BB6s4s4sqQ8sI")
+_SEAL: Final = 4  # bytes behind it
+_SIZE: Final = (_FORM.size + _SEAL) * 4 // 3  # characters
+_LIVE, _SHARED = 1, 2
+
+
+class Said(NamedTuple):
+    """What a cursor says, in its order; ``flags`` are those of the view: live 1, shared 2."""
+
+    version: int
+    flags: int
+    ledger: bytes
+    workspace: bytes
+    perspective: bytes
+    valid_at: int
+    revision: int
+    request: bytes
+    offset: int
+
+
+def _digest(value: object, size: int) -> bytes:
+    return blake2b(canonical(value), digest_size=size).digest()
+
+
+def _of(ledger: str, view: Mapping[str, Any], request: Mapping[str, Any], offset: int) -> Said:
+    return Said(
+        _VERSION,
+        _LIVE * view["live"] | _SHARED * view["shared"],
+        _digest(ledger, 6),
+        _digest(view["workspace"], 4),
+        _digest(view["perspective"], 4),
+        times.instant(view["valid_at"]),
+        view["revision"],
+        _digest(request, 8),
+        offset,
+    )
 
 
 def cursor(ledger: str, view: Mapping[str, Any], request: Mapping[str, Any], offset: int) -> str:
     """The cursor behind the first ``offset`` units of an answer."""
-    said = {
-        "version": _VERSION,
-        "ledger": ledger,
-        "view": dict(view),
-        "request": digest(request),
-        "offset": offset,
-    }
-    sealed = canonical({**said, "seal": digest(said)})
-    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+    return sealed(_of(ledger, view, request, offset))
+
+
+def sealed(said: Said) -> str:
+    """The text that says so."""
+    packed = _FORM.pack(*said)
+    seal = blake2b(packed, digest_size=_SEAL).digest()
+    return base64.urlsafe_b64encode(packed + seal).decode()
 
 
 def offset(
@@ -48,51 +83,46 @@ def offset(
     Raises `CallerError` for what is no cursor, or one of another ledger, view or request, and
     `ViewMoved` where it was of a live view that has moved.
     """
-    said = _read(text)
-    if said["ledger"] != ledger:
+    said, here = _read(text), _of(ledger, at, request, 0)
+    if said.ledger != here.ledger:
         raise CallerError("the cursor is of another ledger; ask there, or ask anew without one")
-    of = said["view"]
-    for name in _WHERE:
-        if of[name] != at[name]:
-            raise _other(name, of, at)
-    if not of["live"]:
-        if of["revision"] != at["revision"]:
-            raise _other("revision", of, at)
-    elif not (at["live"] and of["revision"] <= at["revision"] and stays(of["revision"])):
+    for name in ("workspace", "perspective", "valid_at"):
+        if getattr(said, name) != getattr(here, name):
+            raise _other(name, at)
+    if (said.flags ^ here.flags) & _SHARED:
+        raise _other("shared", at)
+    if not said.flags & _LIVE:
+        if said.revision != here.revision:
+            raise _other("revision", at)
+    elif not (at["live"] and said.revision <= here.revision and stays(said.revision)):
         raise ViewMoved(
-            f"the cursor is of revision {of['revision']}, and the view of {at['revision']}: what "
+            f"the cursor is of revision {said.revision}, and the view of {here.revision}: what "
             "it goes on with is out of date; ask anew without a cursor"
         )
-    if said["request"] != digest(request):
+    if said.request != here.request:
         raise CallerError(
             "the cursor is of another request; give the same question, filters and settings, or "
             "ask anew without a cursor"
         )
-    found: int = said["offset"]
-    return found
+    return said.offset
 
 
-def _other(name: str, of: Mapping[str, Any], at: Mapping[str, Any]) -> CallerError:
+def _other(name: str, at: Mapping[str, Any]) -> CallerError:
     return CallerError(
-        f"the cursor is of a view with {name} {of[name]!r:.80}, this one has {at[name]!r:.80}; a "
-        "cursor goes on with its own view only"
+        f"the cursor is of a view with another {name} than this one's, {at[name]!r:.80}; a cursor "
+        "goes on with its own view only"
     )
 
 
-def _read(text: object) -> dict[str, Any]:
+def _read(text: object) -> Said:
     wrong = CallerError(f"{text!r:.80} is no cursor; give that of the answer before, as it was")
-    if not isinstance(text, str) or len(text) > LIMIT:
+    if not isinstance(text, str) or len(text) != _SIZE:
         raise wrong
     try:
-        raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
-        said = json.loads(raw)
-        seal = said.pop("seal")
-        sound = said["version"] == _VERSION and seal == digest(said)
-        sound = sound and type(said["offset"]) is int and said["offset"] >= 0
-        sound = sound and isinstance(said["view"], dict) and {"ledger", "request"} <= said.keys()
-        sound = sound and type(said["view"]["revision"]) is int
-        if sound and said["view"].keys() >= {*_WHERE, "live"}:
-            return dict(said)
-    except (ValueError, binascii.Error, KeyError, TypeError, AttributeError, RecursionError):
+        raw = base64.b64decode(text.encode("ascii"), b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error):
         raise wrong from None
-    raise wrong
+    said = Said(*_FORM.unpack(raw[:-_SEAL]))
+    if said.version != _VERSION or said.flags > _LIVE | _SHARED or text != sealed(said):
+        raise wrong
+    return said

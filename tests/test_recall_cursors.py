@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import doxa
-from doxa.engine.receipt import canonical, digest
+from doxa.engine.cursors import Said, sealed
 from tests.asked import Meanings, ask, ids, now, said, strict
 
 
@@ -159,7 +159,7 @@ def test_a_cursor_of_another_view_is_refused(ledger: doxa.Ledger) -> None:
     first = ask(ledger, top_k=2, view=now(ledger, known_at=known))
     for name, other in views.items():
         view = now(ledger, **{"known_at": known, **other})
-        with pytest.raises(doxa.CallerError, match=f"with {name} "):
+        with pytest.raises(doxa.CallerError, match=f"with another {name} "):
             ask(ledger, cursor=first.cursor, view=view)
 
 
@@ -198,16 +198,9 @@ def test_a_cursor_of_another_ledger_is_refused(ledger: doxa.Ledger, tmp_path: Pa
         assert len(ask(again, top_k=2, cursor=cursor)) > 1
 
 
-def _sealed(said: dict[str, Any]) -> str:
-    sealed = canonical({**said, "seal": digest(said)})
-    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
-
-
-def _opened(cursor: str | None) -> dict[str, Any]:
+def _opened(cursor: str | None) -> Said:
     assert cursor is not None
-    said: dict[str, Any] = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    said.pop("seal")
-    return said
+    return Said(*struct.unpack(">BB6s4s4sqQ8sI", base64.urlsafe_b64decode(cursor)[:-4]))
 
 
 @pytest.mark.parametrize(
@@ -233,28 +226,18 @@ def test_a_cursor_that_was_changed_is_refused(ledger: doxa.Ledger) -> None:
             ask(ledger, cursor=cursor[:size])
 
 
-NAMES = ("workspace", "shared", "perspective", "valid_at", "revision", "live")
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        {"view": list(NAMES)},
-        {"view": None},
-        {"view": {}},
-        {"view": dict.fromkeys(NAMES)},
-        {"view": dict.fromkeys(NAMES, 1)},
-        {"offset": -1},
-        {"offset": True},
-        {"offset": "2"},
-        {"offset": None},
         {"version": 2},
-        {"version": None},
-        {"ledger": None},
-        {"ledger": 5},
-        {"request": None},
-        {"request": ["x"]},
-        {"view": "x" * 100},
+        {"flags": 0},
+        {"flags": 255},
+        {"ledger": b"x" * 6},
+        {"workspace": b"x" * 4},
+        {"perspective": b"x" * 4},
+        {"valid_at": 0},
+        {"revision": 2**63},
+        {"request": b"x" * 8},
     ],
 )
 def test_a_cursor_that_was_forged_with_its_seal_is_refused(
@@ -262,32 +245,28 @@ def test_a_cursor_that_was_forged_with_its_seal_is_refused(
 ) -> None:
     _filled(ledger)
     sound = _opened(ask(ledger, top_k=2).cursor)
-    assert len(ask(ledger, top_k=2, cursor=_sealed(sound))) > 1
+    assert len(ask(ledger, top_k=2, cursor=sealed(sound))) > 1
     with pytest.raises((doxa.CallerError, doxa.ViewMoved)):
-        ask(ledger, cursor=_sealed({**sound, **change}))
-
-
-@pytest.mark.parametrize("name", ["view", "offset", "ledger", "request", "version"])
-def test_a_cursor_that_lacks_something_is_refused(ledger: doxa.Ledger, name: str) -> None:
-    _filled(ledger)
-    sound = _opened(ask(ledger, top_k=2).cursor)
-    sound.pop(name)
-    with pytest.raises(doxa.CallerError, match="is no cursor"):
-        ask(ledger, cursor=_sealed(sound))
+        ask(ledger, cursor=sealed(sound._replace(**change)))
 
 
 def test_a_cursor_far_behind_the_end_finds_nothing_more(ledger: doxa.Ledger) -> None:
     _filled(ledger)
     sound = _opened(ask(ledger, top_k=2).cursor)
-    answer = ask(ledger, cursor=_sealed({**sound, "offset": 10**30}))
+    answer = ask(ledger, cursor=sealed(sound._replace(offset=2**32 - 1)))
     assert (ids(answer), answer.cursor) == ([], None)
 
 
-def test_a_cursor_holds_nothing_of_what_was_recorded_or_asked(ledger: doxa.Ledger) -> None:
+def test_a_cursor_is_short_and_holds_nothing_of_what_was_recorded_or_asked(
+    ledger: doxa.Ledger,
+) -> None:
     _filled(ledger)
-    said = _opened(ask(ledger, "word more", top_k=2).cursor)
-    assert "word" not in json.dumps(said)
-    assert set(said) == {"version", "ledger", "view", "request", "offset"}
+    asked = ask(ledger, "word more", top_k=2)
+    cursor = asked.cursor
+    assert cursor is not None
+    assert len(cursor) == 64
+    assert b"word" not in base64.urlsafe_b64decode(cursor)
+    assert ask(ledger, "word more", top_k=2).cursor == cursor
 
 
 def test_candidates_come_on_one_page(ledger: doxa.Ledger) -> None:
