@@ -280,7 +280,7 @@ def test_a_budget_counts_the_text_and_names_what_did_not_fit(path: Path) -> None
     none = run("recall", path, *asked, 20)  # not even the line about the conditions
     assert (none.exit_code, none.stdout) == (1, "")
     assert none.stderr.startswith("partial: no hits; ")
-    assert "  next: give a larger --budget\n" in none.stderr
+    assert "give more\n  next: give a larger --budget\n" in none.stderr  # ids are told of below
     block = run("assemble", path, *asked, 20)
     assert (block.exit_code, block.stdout.strip()) == (1, "")
     counted = answer("recall", path, *asked, 10_000, "--count", "builtins:len")
@@ -555,6 +555,9 @@ def test_confidence_decides_where_it_is_calibrated(path: Path, cases: Path) -> N
     told = answer("recall", path, "Where does Ada live?", *AT, *AXES)
     assert [hit["id"] for hit in told["hits"] if hit["verdict"] == "ok"] == ["moved/replacement"]
     assert (told["calibrated"], told["calibration"]) == (True, made)
+    before = ("recall", path, "Where does Ada live?", *AT, *AXES, "--known-at", 7)
+    assert "calibration_missing" in run(*before).stderr
+    assert run(*before, "--calibration", made).exit_code == 0
     below = run("recall", path, "How deep is the sea?", *AT, *AXES)
     assert below.exit_code == 1
     assert "  below_boundary: " in below.stderr

@@ -60,10 +60,12 @@ _ASIDE: Final = {
 }
 
 
-# By what the detail of a limit speaks of.
-_LIMITS: Final = {
-    "budget": "give a larger --budget",
-    "scan_limit": "give a larger --scan-limit, or narrower filters",
+# What else to do, where the detail has this word.
+_CLOSER: Final = {
+    (Gap.CANDIDATE_LIMIT, "budget"): "give a larger --budget",
+    (Gap.CANDIDATE_LIMIT, "scan_limit"): "give a larger --scan-limit, or narrower filters",
+    (Gap.CALIBRATION_MISSING, "calibration=ID"): "give --calibration ID with one that was recorded "
+    "later (doxa calibration prints it), or ask with --trust standing",
 }
 # A detail that says nothing beyond the id of a claim and its standing.
 _PLAINLY: Final = re.compile(
@@ -106,7 +108,8 @@ def tell_reasons(answer: Recalled) -> None:
         if aside := _aside(answer.abstention):
             note(f"  next: {aside}")
     for missing in answer.reasons:
-        ids = [id for id in missing.ids if id not in missing.detail]
+        named = {*answer.left_out, *(id for id in missing.ids if id in missing.detail)}
+        ids = [id for id in missing.ids if id not in named]  # what is not told of elsewhere
         note(f"  {missing}" + (f" ({', '.join(ids)})" if ids else ""))
         note(f"  next: {_next(missing)}")
     tell_some("withheld", [_withheld(old) for old in answer.withheld])
@@ -148,10 +151,9 @@ def _aside(said: Abstention) -> str | None:
 
 def _next(missing: Missing) -> str:
     """What to do about something missing."""
-    if missing.reason is Gap.CANDIDATE_LIMIT:
-        for word, step in _LIMITS.items():
-            if word in missing.detail:
-                return step
+    for (reason, word), step in _CLOSER.items():
+        if reason is missing.reason and word in missing.detail:
+            return step
     return _NEXT[missing.reason]
 
 
