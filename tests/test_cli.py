@@ -407,7 +407,7 @@ def test_an_import_says_what_it_set_aside_and_the_code_does_too(tmp_path: Path) 
     result = run("import", tmp_path / "l", file)
     assert result.exit_code == 1
     assert re.search(r"^2 +the line is not JSON", result.stdout, re.MULTILINE)
-    assert result.stderr == "2 event(s) in 1 commit(s), 0 repeated, 1 set aside\n"
+    assert result.stderr == "2 events in 1 commit, 0 repeated, 1 set aside\n"
     told = answer("import", tmp_path / "l", file, code=1)
     assert (told["events"], told["repeated"], told["set_aside"][0]["line"]) == (0, 2, 2)
     assert answer("set-aside", tmp_path / "l")[0]["text"] == "{"
@@ -447,7 +447,7 @@ def test_an_export_is_paged_by_position(path: Path) -> None:
         cursor = page["cursor"]
     assert [json.loads(line) for line in whole] == pages
     result = run("export", path, "--limit", 2)
-    assert result.stderr == "2 event(s); go on with --since 2\n"
+    assert result.stderr == "2 events; go on with --since 2\n"
     assert "cursor" in failed(2, "export", path, "--since", -1)
 
 

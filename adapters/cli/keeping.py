@@ -10,7 +10,7 @@ import typer
 
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DAMAGE, DONE
-from doxa.adapters.cli.output import document, note, progress, record, say, table
+from doxa.adapters.cli.output import counted, document, note, progress, record, say, table
 from doxa.engine.errors import DamageError
 from doxa.verification import Report
 
@@ -39,8 +39,9 @@ def verify(
         for text in report.notes:
             note(text)
         note(
-            f"{report.events} event(s), {report.erased} erased, {report.compared} standing(s) "
-            f"compared, {len(report.problems)} problem(s)"
+            f"{counted(report.events, 'event')}, {report.erased} erased, "
+            f"{counted(report.compared, 'standing')} compared, "
+            f"{counted(len(report.problems), 'problem')}"
         )
     return DONE if report.ok else DAMAGE
 

@@ -10,7 +10,7 @@ import typer
 
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
-from doxa.adapters.cli.output import document, note, progress, say, table
+from doxa.adapters.cli.output import counted, document, note, progress, say, table
 from doxa.adapters.exchange import exported
 from doxa.adapters.exchange import set_aside as lines_set_aside
 from doxa.engine import times
@@ -83,7 +83,8 @@ def import_(
         if report.set_aside:
             table(("line", "reason"), [(kept.line, kept.reason) for kept in report.set_aside])
         note(
-            f"{report.events} event(s) in {report.commits} commit(s), {report.repeated} repeated, "
+            f"{counted(report.events, 'event')} in {counted(report.commits, 'commit')}, "
+            f"{report.repeated} repeated, "
             f"{len(report.set_aside)} set aside"
         )
     return NO if report.set_aside else DONE
@@ -126,7 +127,7 @@ def export(
     if as_json:
         print(f'],"cursor":{cursor}}}')
     elif limit is not None:
-        note(f"{count} event(s); go on with --since {cursor}")
+        note(f"{counted(count, 'event')}; go on with --since {cursor}")
 
 
 def _export_tables(path: str, folder: str, as_json: bool) -> None:
@@ -136,7 +137,7 @@ def _export_tables(path: str, folder: str, as_json: bool) -> None:
         document({"folder": folder, "rows": rows})
     else:
         table(("table", "rows"), rows.items())
-        note(f"{len(rows)} table(s) in {folder}")
+        note(f"{counted(len(rows), 'table')} in {folder}")
 
 
 def set_aside(

@@ -15,7 +15,7 @@ from uuid import UUID
 import typer
 
 from doxa.adapters.cli import options as opt
-from doxa.adapters.cli.output import document, note, table
+from doxa.adapters.cli.output import counted, document, note, table
 from doxa.engine.errors import CallerError
 from doxa.querying import Result
 
@@ -53,7 +53,7 @@ def sql(
         result = ledger.sql(text, given)
     if parquet is not None:
         _write(result, parquet)
-        note(f"{len(result)} row(s) in {parquet}")
+        note(f"{counted(len(result), 'row')} in {parquet}")
     elif as_json:
         for row in result:
             document(dict(zip(result.columns, map(_json, row), strict=True)))
@@ -63,7 +63,7 @@ def sql(
         writer.writerows([_cell(value) for value in row] for row in result)
     else:
         table(result.columns, [[_json(value) for value in row] for row in result])
-        note(f"{len(result)} row(s)")
+        note(counted(len(result), "row"))
 
 
 def _params(text: str | None) -> Any:

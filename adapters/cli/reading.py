@@ -8,7 +8,7 @@ import typer
 
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
-from doxa.adapters.cli.output import document, note, say, show, table
+from doxa.adapters.cli.output import counted, document, note, say, show, table
 from doxa.engine import times
 from doxa.engine.items import iso_or_none
 
@@ -62,7 +62,7 @@ def view(
         return
     columns = ("id", "subject", "predicate", "object", "standing", "valid_from", "valid_to")
     table(columns, [[item[column] for column in columns] for item in items])
-    note(f"{len(items)} claim(s) at revision {seen.revision}")
+    note(f"{counted(len(items), 'claim')} at revision {seen.revision}")
 
 
 def value(
@@ -245,7 +245,8 @@ def diff(
     else:
         columns = ("id", "subject", "predicate", "object", "before", "after")
         table(columns, [[change[column] for column in columns] for change in changes])
-        note(f"{len(changes)} claim(s) stand otherwise")
+        stand = "stands" if len(changes) == 1 else "stand"
+        note(f"{counted(len(changes), 'claim')} {stand} otherwise")
         if other_valid_at is None and other_known_at is None:
             note("both views are the same; give --other-valid-at or --other-known-at")
     return NO if changes else DONE
