@@ -64,8 +64,15 @@ class Asking:
                 raise CallerError(f"{name} is {in_few(call)}; give a function of a query and texts")
         if not _positive(timeout):
             raise CallerError(f"timeout is {in_few(timeout)}; give seconds, at most a day")
+        if judge is not None and self.trust is not Trust.STRICT:
+            raise CallerError(
+                f"judge is asked about hits that are ok, and with trust={self.trust} none is; give "
+                "trust='strict', or leave the judge out"
+            )
         if calibration is not None and not isinstance(calibration, str):
             raise CallerError(f"calibration is {in_few(calibration)}; give the id of one")
+        if calibration is not None and embedder is None:
+            raise CallerError("calibration is given, and no embedder that it could be for")
         if fresh is not True and fresh is not False:
             raise CallerError(f"fresh is {in_few(fresh)}; give True or False")
         self.rerank, self.judge, self.timeout = rerank, judge, timeout

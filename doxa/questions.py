@@ -59,6 +59,12 @@ def asked_of(query: str, view: TruthView, mode: Mode, options: Mapping[str, Any]
     pool = max(POOL, top_k) if given["pool"] is None else _number("pool", given["pool"], 1)
     now = view.v if given["now"] is None else times.instant(given["now"], "now")
     profile_of(given["profile"])
+    counted, annotate = freshness_from_of(given["freshness_from"]), given["validity_annotate"]
+    if counted is not FreshnessFrom.OBSERVED and given["profile"] is None and not annotate:
+        raise CallerError(
+            f"freshness_from is {str(counted)!r}, and no validity is asked for; give "
+            "profile='validity' or validity_annotate=True"
+        )
     budget, limit, count = given["budget"], given["scan_limit"], given["count"]
     if count is not None and not callable(count):
         raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
@@ -72,9 +78,9 @@ def asked_of(query: str, view: TruthView, mode: Mode, options: Mapping[str, Any]
         scan_limit=None if limit is None else _number("scan_limit", limit, 1, LARGEST),
         predecessors=_flag("predecessors", given["predecessors"]),
         max_age=_seconds("max_age", given["max_age"]),
-        annotate=_flag("validity_annotate", given["validity_annotate"]),
+        annotate=_flag("validity_annotate", annotate),
         profile=given["profile"],
-        freshness_from=freshness_from_of(given["freshness_from"]),
+        freshness_from=counted,
         budget=None if budget is None else _number("budget", budget, 0, LARGEST),
         count=count,
     )

@@ -102,6 +102,12 @@ def in_force(
     if dimension is None:
         detail = f"there are no vectors by {embedder.who} that one could be for"
         return Refusal(Gap.CALIBRATION_MISSING, f"{detail}; run ledger.index()")
+    if value is None and not view.live:
+        return Refusal(
+            Gap.CALIBRATION_MISSING,
+            f"nothing was calibrated by revision {view.revision}; a calibration that was recorded "
+            "later counts where it is named (calibration=ID)",
+        )
     return calibrations.read(value, embedder=embedder.name, dimension=dimension, lineage=LINEAGE)
 
 

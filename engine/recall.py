@@ -58,7 +58,7 @@ def recall(
     made = _Recall(registry, view, rows, asked, means, brought)
     try:
         if means.refusals:
-            raise Refused(*means.refusals)
+            raise Refused(*means.missing, *means.refusals)
         return made.answer()
     except Refused as refused:
         return made.refused(refused.reasons)

@@ -95,7 +95,10 @@ def _options(chance: Random) -> Options:
         "rerank": [None, lambda query, texts: [float(len(text)) for text in texts]],
         "judge": [None, lambda query, texts: [len(text) % 2 == 0 for text in texts]],
     }
-    return {name: chance.choice(values) for name, values in ways.items()}
+    options = {name: chance.choice(values) for name, values in ways.items()}
+    if options["trust"] != "strict":
+        options["judge"] = None  # elsewhere no hit is ok, and a judge is refused
+    return options
 
 
 def _holds(answer: doxa.Recalled, view: doxa.TruthView, trust: str) -> None:

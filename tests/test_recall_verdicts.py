@@ -423,3 +423,18 @@ def test_a_conflict_that_is_shown_is_why_it_abstains_and_not_what_it_replaced() 
         assert withheld(answer) == {"old": "superseded"}
         assert answer.abstention is not None
         assert str(answer.abstention.reason) == "contested"
+
+
+@pytest.mark.parametrize("trust", ["standing", "development"])
+def test_a_judge_is_refused_where_no_hit_can_be_ok(ledger: doxa.Ledger, trust: str) -> None:
+    said(ledger, "a", "word")
+    with pytest.raises(doxa.CallerError, match="give trust='strict', or leave the judge out"):
+        ask(ledger, trust=trust, judge=lambda query, texts: [True] * len(texts))
+
+
+def test_what_would_have_no_effect_is_refused(ledger: doxa.Ledger) -> None:
+    said(ledger, "a", "word")
+    with pytest.raises(doxa.CallerError, match="no embedder that it could be for"):
+        ask(ledger, calibration="calibration-0")
+    with pytest.raises(doxa.CallerError, match="give profile='validity'"):
+        ask(ledger, freshness_from="recorded")
