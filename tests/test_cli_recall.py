@@ -556,7 +556,7 @@ def test_confidence_decides_where_it_is_calibrated(path: Path, cases: Path) -> N
     assert [hit["id"] for hit in told["hits"] if hit["verdict"] == "ok"] == ["moved/replacement"]
     assert (told["calibrated"], told["calibration"]) == (True, made)
     before = ("recall", path, "Where does Ada live?", *AT, *AXES, "--known-at", 7)
-    assert "calibration_missing" in run(*before).stderr
+    assert "  next: give --calibration ID with one that was recorded later" in run(*before).stderr
     assert run(*before, "--calibration", made).exit_code == 0
     below = run("recall", path, "How deep is the sea?", *AT, *AXES)
     assert below.exit_code == 1
