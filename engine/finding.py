@@ -5,7 +5,8 @@ what replaced it is brought in.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from doxa.engine.trust import verdict
 
 __all__ = ["VERDICTS", "Finder"]
 
+_ALONE: Final = (Standing.REPORTED, Standing.CORROBORATED)  # held, and no side of a conflict
 LEXICAL, DENSE, TRIGGERS = "lexical", "dense", "triggers"
 TOLD: Final = 10  # of what an arm passed over that are told of; of more, what replaced them counts
 # What a reason says that is not about the standing of a claim.
@@ -52,6 +54,7 @@ class Finder:
         self.rankings: dict[str, Ranking] = {}
         self.found: dict[str, Found] = {}
         self.entries: dict[int, Entry] = {}
+        self.rest: dict[int, float] = {}  # what comes behind them, by score
         self.withheld: list[Entry] = []
         self.told: set[int] = set()  # the documents of those withheld that are told of
         self.fusion: dict[str, Any] | None = None
@@ -102,7 +105,10 @@ class Finder:
             scores = {one.document: one.score for name in own for one in listed[name]}
             self.fusion = None
         nominated = {one.document for one in listed.get(TRIGGERS, ())}
-        for document, score in scores.items():
+        end = asked.offset + asked.top_k
+        if len(scores) > end and self._settled(scores):
+            self.rest = dict(islice(scores.items(), end, None))
+        for document, score in islice(scores.items(), len(scores) - len(self.rest)):
             self._enter(document, score).nominated = document in nominated
         lists = [found.passed for found in self.found.values()]
         best = dict.fromkeys(one.document for passed in lists for one in passed[:TOLD])
@@ -114,6 +120,23 @@ class Finder:
             for document in dict.fromkeys([*(one for one in best if one in self.told), *of_more])
         ]
         self._measure([*self.entries.values(), *self.withheld])
+
+    def _settled(self, documents: Iterable[int]) -> bool:
+        """Whether all documents come in the order in which they were found, each in a place of its
+        own: then those behind the page need no closer look."""
+        means, asked = self.means, self.asked
+        moved = self.fusion is not None or self.gate.trust is Trust.STRICT
+        if moved or means.rerank is not None or asked.annotate or asked.profile is not None:
+            return False
+        standing = self.chooser.judge.standing
+        return all(
+            document & 7 == CLAIM and standing(document >> 3) in _ALONE for document in documents
+        )
+
+    @property
+    def eligible(self) -> int:
+        """How many documents may be served."""
+        return len(self.entries) + len(self.rest)
 
     def _barred(self, document: int) -> bool:
         """Whether what was passed over may not be served; a held claim, and a live quote of one,
@@ -255,7 +278,11 @@ class Finder:
     def _foresee(self, claims: Sequence[int]) -> None:
         """Makes the entries of terminal successors that will be needed, together."""
         sought = [entity(CLAIM, claim) for claim in dict.fromkeys(claims)]
-        sought = [document for document in sought if document not in self.entries]
+        sought = [
+            document
+            for document in sought
+            if document not in self.entries and document not in self.rest
+        ]
         fits, _ = self.chooser.judged(np.array(sought, np.int64))
         fresh = [self._entry(sought[place]) for place in fits.tolist()]
         self._measure(fresh)
@@ -265,6 +292,8 @@ class Finder:
         """The entry of a terminal successor, made where no arm found it; ``None`` where it may not
         be served."""
         document = entity(CLAIM, claim)
+        if document in self.rest:
+            self._measure([self._enter(document, self.rest.pop(document))])
         known, entry = self.entries.get(document), self._foreseen.get(document)
         if known is not None or not self.view.in_sight(claim):
             return known

@@ -55,7 +55,7 @@ class Placer:
         page = bundles[first:end]
         if self._judge_entailment(page):
             page = self._trusted_first(page)
-        return page, len(bundles) > end
+        return page, len(bundles) + len(self.finder.rest) > end
 
     def _rank(self) -> None:
         """Puts the scores of a reranker, and validity, in place of those that were found."""

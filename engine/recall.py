@@ -255,7 +255,7 @@ class _Recall:
             pool=Pool(
                 self.means.documents,
                 sum(each.scanned for each in found),
-                len(entries),
+                finder.eligible,
                 "exhausted" if all(each.exhausted for each in found) else "bounded",
             ),
             text=put.text,
@@ -341,7 +341,7 @@ class _Recall:
         if not cut or more or (given >= asked.top_k and not asked.offset):
             return
         scanned = ", ".join(f"{name} {finder.found[name].scanned}" for name in cut)
-        if asked.scan_limit is not None and len(finder.entries) < asked.pool:
+        if asked.scan_limit is not None and finder.eligible < asked.pool:
             detail = f"the search ended at scan_limit (looked at: {scanned}); raise it for more"
         else:
             detail = f"the pool of {asked.pool} a way of searching ended; give a larger pool"
