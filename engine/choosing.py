@@ -22,7 +22,7 @@ from doxa.engine.outcomes import Tier
 
 __all__ = ["Chooser", "Filters", "Found", "Listed"]
 
-FIRST: Final = 32  # documents of a ranking that are looked at first; then four times as many
+FIRST: Final = 16  # documents of a ranking that are looked at first; then four times as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,8 @@ class Chooser:
         passed over, and have scored the same."""
         documents, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
         found: list[Listed] = []
+        if not len(documents):
+            return found
         for kind in (CLAIM, SUPPORT, ARTEFACT):  # of one kind, rows are in the order of the log
             mine = np.flatnonzero(documents & 7 == kind)
             first = mine[np.lexsort((documents[mine], -scores[mine]))[:n]]
