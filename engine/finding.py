@@ -110,6 +110,12 @@ class Finder:
             self.rest = dict(islice(scores.items(), end, None))
         for document, score in islice(scores.items(), len(scores) - len(self.rest)):
             self._enter(document, score).nominated = document in nominated
+        self._pass_over()
+        self._measure([*self.entries.values(), *self.withheld])
+
+    def _pass_over(self) -> None:
+        """Notes what matched and may not be served: the best of each arm, to be told of, and behind
+        them what was replaced."""
         lists = [found.passed for found in self.found.values()]
         best = dict.fromkeys(one.document for passed in lists for one in passed[:TOLD])
         further = dict.fromkeys(one.document for passed in lists for one in passed[TOLD:])
@@ -119,7 +125,6 @@ class Finder:
             self._entry(document)
             for document in dict.fromkeys([*(one for one in best if one in self.told), *of_more])
         ]
-        self._measure([*self.entries.values(), *self.withheld])
 
     def _settled(self, documents: Iterable[int]) -> bool:
         """Whether all documents come in the order in which they were found, each in a place of its

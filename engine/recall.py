@@ -101,10 +101,8 @@ class _Recall:
             detail = f"a conflict of {len(sides)} sides does not fit in the budget"
             self._miss(Gap.CONFLICT_COVERAGE, detail, sides)
         self._limits(len(bundles), more)
-        end, hits = (
-            self.asked.offset + self.asked.top_k,
-            [hit for one in groups for hit in one.hits],
-        )
+        hits = [hit for group in groups for hit in group.hits]
+        end = self.asked.offset + self.asked.top_k
         return self._enveloped(put, hits, disclosure).but(more=end if more else None)
 
     def refused(self, reasons: Iterable[Missing]) -> Recalled:
