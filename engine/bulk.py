@@ -302,8 +302,9 @@ class Bulk:
         graph.c_object.live.extend([content["object"] for content in contents])
         _put(graph.c_carried, carried)
         graph.c_plain.extend(plain.astype(np.uint8).data)
-        graph.chain_claims(len(graph.c_pos), subjects, predicates)
+        first = len(graph.c_pos)
         _put(graph.c_pos, positions)
+        graph.chain_claims(first, subjects, predicates)
 
     def _add_supports(
         self,
@@ -330,8 +331,9 @@ class Bulk:
         _put(graph.s_from, starts)
         _put(graph.s_to, ends)
         graph.s_refutes.extend(refutes.data)
-        graph.chain_supports(sources)
+        first = len(graph.s_pos)
         _put(graph.s_pos, positions)
+        graph.chain_supports(first, sources)
 
     def _add_details(self, sources: Sequence[int], contents: Sequence[Fields]) -> None:
         """What supports say of their sources beside the name, which most leave out."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from doxa.engine.tables import NONE, Index, Ints
 
-__all__ = ["Keys", "Lists", "Numbers", "Series", "before_each", "chain"]
+__all__ = ["Keys", "Lists", "Numbers", "Series", "before_each", "chain", "lead"]
 
 _SPREAD: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: multiplicative hashing
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
@@ -250,14 +250,20 @@ def before_each(keys: Ints, row: int, known: Ints) -> Ints:
 
 
 def chain(last: array[int], keys: Ints, row: int) -> Ints:
-    """Chains new rows, which begin at ``row``, by small keys, some of them NONE: gives the row
-    before each; ``last`` has the last row of each key, and then that of the new ones."""
+    """The row before each of new ones, which begin at ``row``, by small keys, some of them NONE;
+    ``last`` has the last row of each key."""
     chained = np.flatnonzero(keys != NONE)
     found = np.full(len(keys), NONE, np.int32)
     if len(chained):
         rows, picked = np.frombuffer(last, np.int32), keys[chained]
         found[chained] = rows[picked]
         before_each(keys, row, found)
-        rows[picked] = row + chained  # where a key is there more than once, its last row stays
         found[keys == NONE] = NONE
     return found
+
+
+def lead(last: array[int], keys: Ints, row: int) -> None:
+    """Has ``last`` lead to the new rows, which are chained: whoever follows it finds them whole."""
+    chained = np.flatnonzero(keys != NONE)
+    if len(chained):  # where a key is there more than once, its last row stays
+        np.frombuffer(last, np.int32)[keys[chained]] = row + chained

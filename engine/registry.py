@@ -180,10 +180,10 @@ class Registry:
         ):
             for row, cause in causes.items() if self._dependants else ():
                 for artefact in dependants(row * 8 + kind):
-                    reached.setdefault(artefact, cause)
+                    _reach(reached, artefact, cause)
                     self._mark_all(artefact, self._new_bounds(changes, row * 8 + kind))
         for artefact, cause in changes.artefacts.items():
-            reached.setdefault(artefact, cause)
+            _reach(reached, artefact, cause)
             self._mark_all(artefact, self._new_bounds(changes, entity(ARTEFACT, artefact)))
         if self._by_subject or self._by_workspace:
             self._reach_snapshots(changes, reached)
@@ -203,18 +203,23 @@ class Registry:
             place = graph.c_ws[claim]
             for artefact in self._by_subject.get(graph.c_subject[claim]):
                 if place in (shared, graph.a_ws[artefact]):
-                    reached.setdefault(artefact, cause)
+                    _reach(reached, artefact, cause)
                     self._mark_all(artefact, self._claim_bounds(claim))
             for workspace in watched:
                 swept = self._swept_at.setdefault(workspace, array("i"))
-                if place in (shared, workspace) and (not swept or swept[-1] < changes.position):
-                    self._swept_by.setdefault(workspace, array("i")).append(cause)
+                if place not in (shared, workspace):
+                    continue
+                by = self._swept_by.setdefault(workspace, array("i"))
+                if not swept or swept[-1] < changes.position:
+                    by.append(cause)
                     swept.append(changes.position)
+                elif cause < by[-1]:
+                    by[-1] = cause
 
     def _follow_citations(self, reached: dict[int, int]) -> None:
         for citation, cause in list(reached.items()):
             for summary in self._dependants.get(entity(ARTEFACT, citation)):
-                reached.setdefault(summary, cause)
+                _reach(reached, summary, cause)
                 self._mark_all(summary, self._marks_of(citation))
 
     def _register(self, row: int) -> None:
@@ -425,3 +430,9 @@ def _judge_id(registry: Registry, view: TruthView, id: Id) -> Judgement:
     if reason is not None:
         return Judgement(name, False, reason)
     return registry.judge(row, view.v, view.k)
+
+
+def _reach(reached: dict[int, int], artefact: int, cause: int) -> None:
+    """Notes that an event reaches an artefact; of several in one commit, the first counts."""
+    if cause < reached.get(artefact, POS):
+        reached[artefact] = cause

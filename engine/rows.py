@@ -18,7 +18,7 @@ import numpy as np
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain
+from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain, lead
 from doxa.engine.points import Points
 from doxa.engine.tables import NONE, Ids, Names, Objects
 from doxa.engine.timeline import Timeline
@@ -401,24 +401,26 @@ class Rows(Timeline):
         self.c_carried.append(carried)
         sourced = carried != NONE and self.s_source[carried] != NONE
         self.c_plain.append(PLAIN if sourced and kind != HYPOTHESIS else 0)
-        self.chain_claims(row, (subject,), (predicate,))
         self.c_pos.append(position)
+        self.chain_claims(row, (subject,), (predicate,))
         return row
 
     def chain_claims(self, row: int, subjects: Sequence[int], predicates: Sequence[int]) -> None:
         """Puts new claims, which begin at ``row``, before the others about their subjects, and
-        about their subjects and predicates."""
+        about their subjects and predicates. All else of them is there: readers find them from now
+        on."""
         first, live = self._first_subject, self._first_key.live
         if len(first) < len(self.names):
             first.extend(array("i", [NONE]) * (len(self.names) - len(first)))
         if len(subjects) >= _MANY:
             of = np.array(subjects, np.int64)
             self.c_next_subject.frombytes(chain(first, of, row).tobytes())
+            lead(first, of, row)
             pairs = of << 32 | np.array(predicates, np.int64)
             keys, rows = pairs.tolist(), range(row, row + len(pairs))
             before = np.array(self._first_key.get_all(keys), np.int32)
-            live.update(zip(keys, rows, strict=True))
             self.c_next_key.frombytes(before_each(pairs, row, before).tobytes())
+            live.update(zip(keys, rows, strict=True))
             return
         next_key, next_subject = self.c_next_key.append, self.c_next_subject.append
         for subject, predicate in zip(subjects, predicates, strict=True):
@@ -429,12 +431,14 @@ class Rows(Timeline):
             live[key] = first[subject] = row
             row += 1
 
-    def chain_supports(self, sources: Sequence[int]) -> None:
-        """Puts the next supports before the others from their sources."""
-        first, row = self.r_first_support, len(self.s_pos)
+    def chain_supports(self, row: int, sources: Sequence[int]) -> None:
+        """Puts new supports, which begin at ``row`` and are there, before the others from their
+        sources."""
+        first = self.r_first_support
         if len(sources) >= _MANY:
             of = np.array(sources, np.int64)
             self.s_next_source.frombytes(chain(first, of, row).tobytes())
+            lead(first, of, row)
             return
         following = self.s_next_source.append
         for source in sources:
@@ -467,8 +471,8 @@ class Rows(Timeline):
         self.s_from.append(start)
         self.s_to.append(end)
         self.s_refutes.append(refutes)
-        self.chain_supports((source,))
         self.s_pos.append(position)
+        self.chain_supports(row, (source,))
         return row
 
     def source(self, ws: int, name: str) -> int:

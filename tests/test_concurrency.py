@@ -8,7 +8,8 @@ import sqlite3
 import subprocess
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Sized
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,9 @@ from typing import Any, NoReturn
 import pytest
 
 import doxa
+from doxa.engine import rows
 from doxa.engine.fold import Fold
+from doxa.engine.numbers import lead
 from tests import children
 
 DAY = "2024-06-01"
@@ -539,3 +542,46 @@ def test_a_child_forked_in_the_midst_of_a_commit_is_refused_and_not_stuck(
         writer.join()
         assert ledger.view(valid_at=DAY).values("x", "p") == ("before", "parent")
         assert ledger.verify().ok
+
+
+class _Heads(array):  # type: ignore[type-arg]  # an array is generic for type checkers alone
+    """The heads of chains, which say of each row that they come to lead to whether it is whole."""
+
+    def watch(self, following: Sized, positions: Sized) -> None:
+        self.columns, self.torn = (following, positions), list[int]()
+
+    def __setitem__(self, place: Any, row: Any) -> None:
+        super().__setitem__(place, row)
+        if row >= min(map(len, self.columns)):
+            self.torn.append(row)
+
+
+@pytest.mark.parametrize("many", [1, 64])
+def test_a_chain_leads_to_rows_that_are_whole(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """Readers follow the chains while rows are added: alone, or many at once."""
+    seen: list[bool] = []
+
+    def leading(last: Any, keys: Any, row: int) -> None:
+        lead(last, keys, row)
+        column = graph.c_next_subject if last is graph._first_subject else graph.s_next_source
+        positions = graph.c_pos if last is graph._first_subject else graph.s_pos
+        seen.append(len(column) == len(positions) == row + len(keys))
+
+    with doxa.open() as ledger:
+        ledger.append([_claim("a"), _claim("b")])
+        graph = ledger.view(valid_at=DAY).graph
+        for name, following, positions in (
+            ("_first_subject", graph.c_next_subject, graph.c_pos),
+            ("r_first_support", graph.s_next_source, graph.s_pos),
+        ):
+            heads = _Heads("i", getattr(graph, name))
+            heads.watch(following, positions)
+            setattr(graph, name, heads)
+        monkeypatch.setattr(rows, "lead", leading)
+        monkeypatch.setattr(rows, "_MANY", many)
+        for number in range(3):
+            ledger.append([_claim(f"{number} {each}") for each in range(3)])
+        assert graph._first_subject.torn == graph.r_first_support.torn == []  # type: ignore[attr-defined]
+        assert seen == [True] * len(seen)
+        assert bool(seen) == (many == 1)
+        assert len(ledger.view(valid_at=DAY).claims(subject="x")) == 11
