@@ -371,7 +371,7 @@ def rerank(
             rated.append(Rated(hit, validity))
             continue
         base = by_rank[hit.rank] if by_rank else (len(placed) - hit.rank) / len(placed)
-        rated.append(Rated(hit, validity, base, base * validity.multiplier))
+        rated.append(Rated(hit, validity, base, _told(base * validity.multiplier)))
     order = iter(sorted((hit for hit in rated if hit.final is not None), key=_place))
     moved = tuple(hit if hit.final is None else next(order) for hit in rated)
     base_name = _Base.RANK if scores is None else _Base.RERANK
@@ -401,6 +401,11 @@ def profiled(
         why = f"annotated only: mode {mode}, and only fused mode is re-ranked"
         return annotate(hits, now=now, freshness_from=freshness_from, profile=asked, why=why)
     return rerank(hits, rerank_scores, now=now, freshness_from=freshness_from)
+
+
+def _told(product: float) -> float:
+    """A product to 12 digits: equal ones are equal, in whichever order their factors were rounded."""
+    return float(f"{product:.12g}")
 
 
 def _placed(hits: Sequence[Facts]) -> list[Facts]:

@@ -16,6 +16,7 @@ __all__ = ["Hit", "block", "finals", "fresh", "multiplier", "order"]
 
 MONTH = 30 * 24 * 60 * 60 * 1_000_000  # thirty days in microseconds
 DIGITS = Context(prec=50, Emin=-(10**9), Emax=10**9)
+TOLD = Context(prec=12, Emin=-(10**9), Emax=10**9)  # the digits of a final score
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def finals(
         base = DIGITS.divide(Decimal(len(hits) - rank), Decimal(len(hits)))
         if scores is not None and len(scores) == len(hits) and all(map(_usable, scores)):
             base = Decimal(scores[rank] or 0)
-        result.append(DIGITS.multiply(base, multiplier(hit, now, by_recording)))
+        result.append(TOLD.plus(DIGITS.multiply(base, multiplier(hit, now, by_recording))))
     return result
 
 

@@ -47,7 +47,8 @@ def test_a_fresh_claim_comes_before_an_older_better_match() -> None:
         assert (fresh["grade"], old["grade"]) == ("valid", "context_invalid")
         assert fresh["freshness"] == pytest.approx(0.5 ** (1 / 30))
         assert old["freshness"] == pytest.approx(0.5 ** (182 / 30))
-        assert [hit.score for hit in answer] == [0.5 * fresh["multiplier"], old["multiplier"]]
+        products = [0.5 * fresh["multiplier"], old["multiplier"]]
+        assert [hit.score for hit in answer] == [float(f"{one:.12g}") for one in products]
         trace = answer.trace["validity"]
         assert (trace["method"], trace["reranked"]) == ("validity-multiplier-v1", True)
         assert trace["grade_counts"] == {"valid": 1, "stale": 0, "context_invalid": 1}
@@ -100,7 +101,8 @@ def test_the_scores_of_a_reranker_are_the_base_where_all_are_positive() -> None:
         assert answer.trace["validity"]["base"] == "rerank"
         for hit in answer:
             assert hit.validity is not None
-            assert hit.score == scores[hit.said] * hit.validity["multiplier"]
+            product = scores[hit.said] * hit.validity["multiplier"]
+            assert hit.score == float(f"{product:.12g}")
         for bad in (0.0, -1.0, None, float("nan")):
             scores["word"] = bad  # type: ignore[assignment]
             answer = ask(

@@ -548,3 +548,18 @@ def test_the_order_is_that_of_the_facts_and_not_of_how_they_are_given(
     shuffled = data.draw(st.permutations(facts))
     assert rerank(shuffled, now=now) == rerank(facts, now=now)
     assert annotate(shuffled, now=now) == annotate(facts, now=now)
+
+
+def test_finals_that_are_equal_but_for_rounding_go_by_id() -> None:
+    """Of eleven the first, which expires, is worth 0.7; so is the fifth, in the exact scope: in
+    floats a little more."""
+
+    def fact(id: str, rank: int, scope: Scope, valid_to: int) -> Facts:
+        return Facts(id, rank, Standing.REPORTED, scope, recorded_at=0, valid_to=valid_to)
+
+    assert 7 / 11 * (1 + validity.SCOPE_BONUS) > validity.EXPIRING_PENALTY
+    hits = [fact(f"z{rank}", rank, Scope.NONE, POS) for rank in range(11)]
+    hits[0], hits[4] = fact("a", 0, Scope.NONE, DAY), fact("b", 4, Scope.EXACT, POS)
+    final = {hit.facts.id: hit.final for hit in rerank(hits, now=0).hits}
+    assert final["a"] == final["b"] == 0.7
+    assert [*final].index("b") == [*final].index("a") + 1
