@@ -404,7 +404,7 @@ def profiled(
 
 
 def _told(product: float) -> float:
-    """A product to 12 digits: equal ones are equal, in whichever order their factors were rounded."""
+    """A product to 12 digits: those that are equal but for the rounding of factors are equal."""
     return float(f"{product:.12g}")
 
 
