@@ -166,14 +166,16 @@ class Asking:
         return (arms[name].generation for name in sorted(arms) if name not in silent)
 
     def _similar(self, query: str, texts: list[str]) -> Sequence[float]:
-        """The cosine of each text with a question, computed with vectors made now; -1 where that of
-        the text is all zeros."""
+        """The exact cosine of each text with a question, of vectors made now; -1 where that of the
+        text is all zeros."""
         import numpy as np
 
+        from doxa.projections.cosines import exact_products
+
         assert self.embedder is not None
-        question = self.embedder.query(query).astype(float)
+        question = self.embedder.query(query)
         found = self.embedder.vectors(texts, dimension=len(question), zeros=True)
-        scores = np.where(found.any(axis=1), found.astype(float) @ question, -1.0)
+        scores = np.where(found.any(axis=1), exact_products(found, question), -1.0)
         return [float(score) for score in scores]
 
     def _reranked(self, query: str, texts: list[str]) -> Sequence[float | None]:
@@ -277,8 +279,9 @@ def _lacks(arm: DenseArm, view: TruthView) -> bool:
 
 
 def _positive(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < value <= DAY  # type: ignore[operator]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value <= DAY
 
 
 def _decided(value: object) -> bool:

@@ -230,10 +230,11 @@ class _Sources:
         return _Made(chosen, context.FRAME if chosen else None, None, answer, warnings)
 
 
-def _budget(value: object) -> int:
+def _budget(value: Any) -> int:
     """The budget that is meant; what is no whole number is refused where it is used."""
     from doxa.engine.context import BUDGET, LARGE_BUDGET
 
     if value is None:
         return BUDGET
-    return LARGE_BUDGET if value == "large" else value  # type: ignore[return-value]
+    budget: int = LARGE_BUDGET if value == "large" else value
+    return budget

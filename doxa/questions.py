@@ -105,13 +105,9 @@ def _check_whole(text: str, name: str) -> None:
 
 
 def _number(name: str, value: object, least: int, most: int = MOST) -> int:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:  # type: ignore[operator]
-        raise CallerError(
-            f"{name} is {in_few(value)}; give a whole number from {least} to {most:,}"
-        )
-    assert isinstance(value, int)
-    return value
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    raise CallerError(f"{name} is {in_few(value)}; give a whole number from {least} to {most:,}")
 
 
 def _flag(name: str, value: object) -> bool:
@@ -187,8 +183,9 @@ def _standings(value: Any) -> frozenset[Standing]:
 
 
 def _tiers(value: object) -> Iterable[Tier]:
-    alone = isinstance(value, str | bytes) or not isinstance(value, Iterable)
-    listed: list[object] = [value] if alone else list(value)  # type: ignore[call-overload]
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        value = [value]
+    listed: list[object] = list(value)
     if not listed:
         raise CallerError(
             f"tier is {in_few(value)}; give one of {', '.join(Tier)}, or leave it out"

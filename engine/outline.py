@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from doxa.engine.envelope import Hit
-from doxa.engine.rendering import BETWEEN, Counter, Sheet, named, notice
+from doxa.engine.rendering import BETWEEN, Counter, Sheet, measured, named, notice
 from doxa.engine.times import shown
 from doxa.engine.view import TruthView
 
@@ -68,7 +68,7 @@ def page(
     if budget is None:
         made.hits = [hit for group in groups for hit in group.hits]
         made.text = BETWEEN.join([disclosure, *(hit.rendered() for hit in made.hits)])
-        made.used = len(made.text) if count is None else 0
+        made.used = len(made.text) if count is None else measured(count, made.text)
         return made
     sheet = Sheet(budget, count, lambda _: "")
     opened = sheet.put_line(disclosure)

@@ -28,6 +28,7 @@ __all__ = [
     "Draft",
     "Sheet",
     "counter_name",
+    "measured",
     "named",
     "notice",
     "quoted",

@@ -581,6 +581,7 @@ def test_a_chain_leads_to_rows_that_are_whole(monkeypatch: pytest.MonkeyPatch, m
         monkeypatch.setattr(rows, "_MANY", many)
         for number in range(3):
             ledger.append([_claim(f"{number} {each}") for each in range(3)])
+        # they are watched ones, put in place of plain arrays above
         assert graph._first_subject.torn == graph.r_first_support.torn == []  # type: ignore[attr-defined]
         assert seen == [True] * len(seen)
         assert bool(seen) == (many == 1)

@@ -243,7 +243,8 @@ def test_the_validity_profile_puts_what_is_fresh_and_in_scope_above_an_older_bet
     by_match, by_validity = judging.ages(12)
     assert by_match.fresh_first.rate == 0
     assert by_validity.fresh_first.rate == 1
-    assert by_match.context_invalid.rate == 2 * by_match.stale.rate  # type: ignore[operator]
+    assert by_match.stale.rate is not None
+    assert by_match.context_invalid.rate == 2 * by_match.stale.rate
     assert by_validity.context_invalid.some == 0
 
 

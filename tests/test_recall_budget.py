@@ -150,3 +150,10 @@ def test_a_counter_that_fails_is_named(ledger: doxa.Ledger) -> None:
 
     with pytest.raises(doxa.CallerError, match=r"counter .*count failed on a text of"):
         ask(ledger, budget=10, count=count)
+
+
+def test_without_a_budget_the_text_is_counted_too(ledger: doxa.Ledger) -> None:
+    said(ledger, "a", "word")
+    answer = ask(ledger, count=lambda text: len(text.split()))
+    assert answer.used == len(answer.text.split()) > 0
+    assert ask(ledger).used == len(answer.text)

@@ -382,9 +382,10 @@ def test_no_questions_have_no_answers(ledger: doxa.Ledger) -> None:
     assert ledger.recall_batch([], view=now(ledger)) == []
     for wrong in ("word", b"word", 5, None, {"word": 1}):
         with pytest.raises(doxa.CallerError, match="queries"):
-            ledger.recall_batch(wrong, view=now(ledger))  # type: ignore[arg-type]
+            ledger.recall_batch(wrong, view=now(ledger))  # type: ignore[arg-type]  # on purpose
     with pytest.raises(doxa.CallerError, match="query"):
-        ledger.recall_batch(["word", 5], view=now(ledger))  # type: ignore[list-item]
+        ledger.recall_batch(["word", 5], view=now(ledger))  # type: ignore[list-item]  # on purpose
     for name in ("cursor", "candidates"):
         with pytest.raises(doxa.CallerError, match=f"takes no '{name}'"):
+            # mypy takes the unknown name for each of the known ones
             ledger.recall_batch(["word"], view=now(ledger), **{name: None})  # type: ignore[arg-type]

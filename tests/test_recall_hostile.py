@@ -178,6 +178,7 @@ ANSWERS: dict[str, Callable[[list[str]], Any]] = {
     "a number": lambda texts: 5,
     "a mapping": lambda texts: {text: [1.0, 0, 0] for text in texts},
     "an error": lambda texts: ValueError("not raised"),
+    # what clear returns is None, and so the list that follows
     "a lying length": lambda texts: texts.clear() or [],  # type: ignore[func-returns-value]
 }
 

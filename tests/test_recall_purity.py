@@ -311,4 +311,4 @@ def test_a_view_of_another_ledger_is_the_callers_mistake(ledger: doxa.Ledger) ->
     with doxa.open() as other:
         for wrong in (now(other), None, "now", 5):
             with pytest.raises(doxa.CallerError, match="view"):
-                ledger.recall("word", view=wrong)  # type: ignore[arg-type]
+                ledger.recall("word", view=wrong)  # type: ignore[arg-type]  # on purpose

@@ -104,7 +104,7 @@ def test_the_scores_of_a_reranker_are_the_base_where_all_are_positive() -> None:
             product = scores[hit.said] * hit.validity["multiplier"]
             assert hit.score == float(f"{product:.12g}")
         for bad in (0.0, -1.0, None, float("nan")):
-            scores["word"] = bad  # type: ignore[assignment]
+            scores["word"] = bad  # type: ignore[assignment]  # on purpose
             answer = ask(
                 ledger, rerank=lambda query, texts: [scores[each] for each in texts], **options
             )
