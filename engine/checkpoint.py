@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-import os
 import struct
 import sys
-import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +39,7 @@ from doxa.engine.moments import Moments
 from doxa.engine.numbers import Keys, Lists, Numbers, Series
 from doxa.engine.points import Points
 from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
+from doxa.engine.whole import put
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
@@ -52,7 +51,6 @@ _RUN: Final = 4_096  # rows
 LONG = 4_096  # rows of a column from which on it is not made before it is asked for
 _ROWS: Final = ("owner", "code", "low", "high", "until", "before", "jump", "known")
 _ASKED_FIRST: Final = ("belief.beliefs.since", "belief.beliefs.leaf_of")
-_ABANDONED: Final = 600.0  # seconds after which nobody writes on
 
 # What a fold has beside columns and tables: found again from them, or kept only for speed.
 _FOUND_AGAIN: Final = {
@@ -188,32 +186,19 @@ def save(path: Path, fold: Fold, to: Bound) -> None:
     crc = 0
     for _, data in writing.sections.values():
         crc = zlib.crc32(bytes(-len(data) % _ALIGN), zlib.crc32(data, crc))
-    path.parent.mkdir(exist_ok=True)
-    _sweep(path)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(_HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc))
-            file.write(directory)
-            file.write(bytes(start - _HEAD.size - len(directory)))
-            for _, data in writing.sections.values():
-                file.write(data)
-                file.write(bytes(-len(data) % _ALIGN))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def _sweep(path: Path) -> None:
-    """Removes what a killed process left half written."""
-    for left in path.parent.glob(f"{path.name}.*"):
-        with contextlib.suppress(OSError):  # another process is faster
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                left.unlink()
+    put(
+        path,
+        [
+            _HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc),
+            directory,
+            bytes(start - _HEAD.size - len(directory)),
+            *(
+                part
+                for _, data in writing.sections.values()
+                for part in (data, bytes(-len(data) % _ALIGN))
+            ),
+        ],
+    )
 
 
 # ---------------------------------------------------------------- what is found

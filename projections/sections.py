@@ -7,13 +7,11 @@ multiple of 64 bytes, in the machine's byte order.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
 import struct
 import sys
-import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +20,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from doxa.engine.whole import put
+
 __all__ = ["Unfit", "load", "save"]
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -29,7 +29,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 _MAGIC: Final = b"doxa-arrays"
 _HEAD: Final = struct.Struct("<11sIII")
 _ALIGN: Final = 64
-_ABANDONED: Final = 600.0  # seconds after which nobody writes on
 
 
 class Unfit(Exception):
@@ -51,37 +50,20 @@ def save(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[
     crc = 0
     for data, padding in sections:
         crc = zlib.crc32(padding, zlib.crc32(data, crc))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(_HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc))
-            file.write(directory)
-            file.write(bytes(start - _HEAD.size - len(directory)))
-            for data, padding in sections:
-                file.write(data)
-                file.write(padding)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    put(
+        path,
+        [
+            _HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc),
+            directory,
+            bytes(start - _HEAD.size - len(directory)),
+            *(part for section in sections for part in section),
+        ],
+    )
 
 
 def _start(directory: int) -> int:
     """Where the arrays begin behind a directory of so many bytes."""
     return -(-(_HEAD.size + directory) // _ALIGN) * _ALIGN
-
-
-def _sweep(path: Path) -> None:
-    """Removes what a killed process left half written."""
-    for left in path.parent.glob(f"{path.name}.*"):
-        with contextlib.suppress(OSError):  # another process is faster
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                left.unlink()
 
 
 def load(path: Path) -> tuple[dict[str, Any], Arrays]:

@@ -1,0 +1,41 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["put"]
+
+_ABANDONED: Final = 600.0  # seconds after which nobody writes on
+
+
+def put(path: Path, parts: Iterable[Any]) -> None:
+    """Writes the parts (whatever a file takes) one after another under another name, durably, and
+    renames that. Removes what killed processes left half written. Raises `OSError`, and leaves
+    nothing then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        with temporary.open("xb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _sweep(path: Path) -> None:
+    for left in path.parent.glob(f"{path.name}.*"):
+        with contextlib.suppress(OSError):  # another process is faster
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
