@@ -43,7 +43,7 @@ from doxa.engine.whole import put
 
 __all__ = ["SHAPE", "Bound", "bound", "load", "save"]
 
-SHAPE: Final = 9  # of what is stored here; another one is thrown away
+SHAPE: Final = 10  # of what is stored here; another one is thrown away
 _MAGIC: Final = b"doxa-fold\x00"
 _HEAD: Final = struct.Struct("<10sIII")  # magic, length and CRC of the directory, CRC of the rest
 _ALIGN: Final = 64
@@ -54,7 +54,10 @@ _ASKED_FIRST: Final = ("belief.beliefs.since", "belief.beliefs.leaf_of")
 
 # What a fold has beside columns and tables: found again from them, or kept only for speed.
 _FOUND_AGAIN: Final = {
-    "graph": ("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
+    "graph": (
+        *("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
+        *("erased", "erased_at"),
+    ),
     "belief": (
         "graph",
         "hypothesis",

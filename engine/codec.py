@@ -14,9 +14,18 @@ from pydantic_core import from_json, to_json
 
 from doxa.engine import times
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
-from doxa.engine.events import CLASSES, Event, Ref, SourceRef
+from doxa.engine.events import CLASSES, Erasure, Event, Ref, SourceRef
 
-__all__ = ["PAYLOAD_LIMIT", "VERSION", "Fields", "check_size", "decode", "encode", "part"]
+__all__ = [
+    "PAYLOAD_LIMIT",
+    "VERSION",
+    "Fields",
+    "check_size",
+    "decode",
+    "encode",
+    "erasure_fields",
+    "part",
+]
 
 Fields = dict[str, Any]
 
@@ -40,7 +49,19 @@ _HEAD: Final[dict[str, tuple[str, ...]]] = {
     ),
     "citation": ("facts", "supports", "sources", "binding", "valid_at"),
     "summary": ("facts", "supports", "sources", "citations", "binding", "valid_at"),
-    "policy": ("contradicts", "verified", "pinned"),
+    "policy": (
+        "contradicts",
+        "verified",
+        "pinned",
+        "scored",
+        "expires",
+        "archived",
+        "restored",
+        "overrides",
+        "blocked",
+        "of",
+        "redacted",
+    ),
 }
 _SOURCED: Final = ("claim", "support", "correction")
 _MISSING: Final = object()
@@ -63,9 +84,18 @@ def _plain(value: Any) -> Any:
         return {name: item for name, item in value.__dict__.items() if item is not None}
     if isinstance(value, Ref):
         return {"workspace": value.workspace, "id": value.id}
+    if isinstance(value, Erasure):
+        return erasure_fields(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def erasure_fields(one: Erasure) -> Fields:
+    """What is said of one erased event, in the exchange form."""
+    return one.model_dump(exclude_defaults=True) | (
+        {"agrees": list(one.agrees)} if one.agrees else {}
+    )
 
 
 def encode(event: Event) -> tuple[bytes, bytes]:
@@ -177,7 +207,10 @@ _BLANK: Final = {
 }
 _NO_SOURCE: Final = SourceRef.model_construct(id="")
 _LISTS: Final = frozenset(
-    ("because", "facts", "supports", "citations", "sources", "contradicts", "candidates")
+    (
+        *("because", "facts", "supports", "citations", "sources", "contradicts", "candidates"),
+        *("archived", "restored"),
+    )
 )
 _LISTS_SAID: Final = ("subjects", "recall_when")
 
@@ -209,6 +242,11 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
     for name in _LISTS.intersection(fields):
         fields[name] = tuple(
             Ref(**item) if isinstance(item, dict) else item for item in fields[name]
+        )
+    if "redacted" in fields:
+        fields["redacted"] = tuple(
+            Erasure.model_construct(**item | {"agrees": tuple(item.get("agrees", ()))})
+            for item in fields["redacted"]
         )
     for name in _LISTS_SAID:
         if content.get(name) is not None:

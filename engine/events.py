@@ -14,6 +14,10 @@ from pydantic import model_validator
 from doxa.engine import times
 from doxa.engine.fields import (
     CARRIED,
+    Days,
+    Digest,
+    Erasure,
+    Erasures,
     EventId,
     Label,
     Model,
@@ -23,6 +27,7 @@ from doxa.engine.fields import (
     Phrases,
     Ref,
     References,
+    Share,
     SourceField,
     SourceRef,
     Text,
@@ -38,6 +43,7 @@ __all__ = [
     "Citation",
     "Claim",
     "Correction",
+    "Erasure",
     "Event",
     "Policy",
     "Ref",
@@ -49,7 +55,24 @@ __all__ = [
     "same_content",
 ]
 
-POLICIES: Final = ("single_valued", "contradicts", "verified", "pinned", "calibrated")
+# The policies, each with the fields that go with it alone; every one may have a reason.
+POLICIES: Final[dict[str, tuple[str, ...]]] = {
+    "single_valued": (),
+    "contradicts": (),
+    "verified": (),
+    "pinned": (),
+    "calibrated": (),
+    "scored": ("importance",),
+    "expires": ("at",),
+    "decays": ("days",),
+    "archived": (),
+    "restored": (),
+    "rejected": ("predicate", "until", "evidence", "author"),
+    "overrides": ("of", "author"),
+    "blocked": ("of",),
+    "redacted": (),
+}
+_NAMING: Final = ("scored", "expires", "decays", "overrides", "blocked")  # and what they say of it
 
 
 class Event(Model):
@@ -258,10 +281,23 @@ class Summary(Artefact):
 
 
 class Policy(Event):
-    """A rule for the workspace, or for all where the workspace is the shared one.
+    """A rule for the workspace, or for all where the workspace is the shared one; or what was
+    decided about single records: one of these.
 
-    ``pinned`` is a claim that is always to be given. ``calibrated`` are the parameters of a
-    calibration, of which only ``embedder`` is looked at here.
+    - ``single_valued``: a predicate that has one value at a time. ``contradicts``: claims that
+      can't all be so.
+    - ``verified``: a claim that somebody checked. ``pinned``: one that is always to be given, and
+      is never archived.
+    - ``calibrated``: the parameters of a calibration, of which only ``embedder`` is looked at here.
+    - ``scored``: a claim or artefact, and its ``importance`` from 0 to 1. ``expires``: one that is
+      to be archived from the instant ``at`` on. ``decays``: a kind of claim, and in how many
+      ``days`` of rest it fades to 1/e; without a number, never.
+    - ``archived``, ``restored``: claims and artefacts that are hidden from recall, or no longer.
+    - ``rejected``: the keyed digest of a value that nobody may record, with a ``predicate`` where
+      it is meant of that alone, ``until`` when, the ``evidence`` and the ``author``.
+      ``overrides``: a rejection, in spite of which the claim ``of`` is recorded. ``blocked``: a
+      rejection, by which the claim ``of`` was kept out.
+    - ``redacted``: what was erased.
     """
 
     TYPE = "policy"
@@ -271,15 +307,46 @@ class Policy(Event):
     verified: Name | None = None
     pinned: Name | None = None
     calibrated: Parameters = None
+    scored: Name | None = None
+    importance: Share | None = None
+    expires: Name | None = None
+    at: int | None = None
+    decays: Name | None = None
+    days: Days | None = None
+    archived: Names = ()
+    restored: Names = ()
+    rejected: Digest | None = None
+    predicate: Name | None = None
+    until: int | None = None
+    evidence: Text | None = None
+    author: Label | None = None
+    overrides: Name | None = None
+    blocked: Name | None = None
+    of: Name | None = None
+    redacted: Erasures = ()
     reason: Text | None = None
 
     @model_validator(mode="after")
     def _one_policy(self) -> Self:
-        if sum(bool(getattr(self, name)) for name in POLICIES) != 1:
+        named = [name for name in POLICIES if getattr(self, name)]
+        if len(named) != 1:
             refuse(f"needs exactly one of {', '.join(POLICIES)}")
+        for policy, fields in POLICIES.items():
+            for field in fields:
+                given = getattr(self, field) is not None
+                if given and field not in POLICIES[named[0]]:
+                    refuse(f"has {field}, which goes with {policy} only")
+        for field in POLICIES[named[0]] if named[0] in _NAMING else ():
+            if getattr(self, field) is None and field not in ("days", "author"):
+                refuse(f"needs {field} beside {named[0]}")
         if self.contradicts and len(set(self.contradicts)) < 2:
             refuse("contradicts names fewer than two claims")
         return self
+
+    @property
+    def policy(self) -> str:
+        """Which policy it is; of an erased one, what its header still names, or none."""
+        return next((name for name in POLICIES if getattr(self, name)), "")
 
 
 CLASSES: Final[dict[str, type[Event]]] = {

@@ -16,6 +16,10 @@ __all__ = [
     "CARRIED",
     "LABEL_LIMIT",
     "PHRASES",
+    "Days",
+    "Digest",
+    "Erasure",
+    "Erasures",
     "EventId",
     "Label",
     "Model",
@@ -25,6 +29,7 @@ __all__ = [
     "Phrases",
     "Ref",
     "References",
+    "Share",
     "SourceField",
     "SourceRef",
     "Text",
@@ -171,6 +176,29 @@ def _parameters(value: object) -> object:
 Parameters = Annotated[dict[str, Any] | None, BeforeValidator(_parameters)]
 
 
+def _share(value: object) -> object:
+    if type(value) not in (int, float) or not 0 <= value <= 1:  # type: ignore[operator]
+        refuse(f"is {value!r:.80}; give a number from 0 to 1")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _days(value: object) -> object:
+    if type(value) not in (int, float) or not 0 < value < 1e6:  # type: ignore[operator]
+        refuse(f"is {value!r:.80}; give a number of days above 0")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _digest(value: object) -> object:
+    if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{64}", value):
+        refuse(f"is {value!r:.80}; it is the digest of a value, in 64 hexadecimal digits")
+    return str(value)
+
+
+Share = Annotated[float, BeforeValidator(_share)]
+Days = Annotated[float, BeforeValidator(_days)]
+Digest = Annotated[str, BeforeValidator(_digest)]
+
+
 class Ref(NamedTuple):
     """An id in a named workspace; ``Ref("", id)`` is the shared one."""
 
@@ -228,3 +256,28 @@ def _source(value: object) -> object:
 
 
 SourceField = Annotated[SourceRef, BeforeValidator(_source)]
+
+
+class Erasure(Model):
+    """One erased event: its id, and of a claim the keyed digests of what it was about, by which
+    questions whose answer it was are recognised. ``agrees`` are claims that said the same where a
+    predicate had one value at a time."""
+
+    id: Name
+    subject: Digest | None = None
+    predicate: Digest | None = None
+    perspective: Digest | None = None
+    agrees: Names = ()
+
+
+def _erasures(value: object) -> object:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        refuse(f"is {value!r:.80}; give a list of what was erased")
+    found: dict[str, Erasure] = {}
+    for item in value:
+        one = item if isinstance(item, Erasure) else Erasure.model_validate(item)
+        found.setdefault(one.id, one)
+    return tuple(found.values())
+
+
+Erasures = Annotated[tuple[Erasure, ...], BeforeValidator(_erasures)]

@@ -141,6 +141,10 @@ class Graph(Rows):
             self.k_unresolved[row] = event
             if event.unresolved is not None and self._waits(event, row):
                 self._dangling.setdefault((self.k_ws[row], event.unresolved), []).append(row)
+        for row in self.redactions:
+            redaction = payload(self.p_pos[row])
+            assert isinstance(redaction, ev.Policy), redaction
+            self._note_erased(redaction, row)
         for row, predicate in sorted(self.p_predicate.items()):
             by_workspace = self.single_valued.setdefault(predicate, {})
             by_workspace.setdefault(self.p_ws[row], []).append(row)
@@ -222,3 +226,24 @@ class Graph(Rows):
             self.pins_in.add(self.p_ws[row], row)
         elif event.calibrated is not None:
             self.calibrations.add(self.names.code(event.calibrated["embedder"]), row)
+        elif event.decays is not None:
+            self.decays_of.add(self.names.code(event.decays), row)
+        elif event.rejected is not None:
+            self.rejections.add(self.names.code(event.rejected), row)
+            if event.predicate is not None:
+                self.p_about[row] = self.names.code(event.predicate)
+        elif event.redacted:
+            self.redactions.append(row)
+            self._note_erased(event, row)
+        else:
+            named = (*event.archived, *event.restored, event.scored, event.expires)
+            overridden = event.of if event.overrides is not None else None
+            for ref in dict.fromkeys((*named, overridden)):
+                if ref is not None:
+                    self.policies_on.add(self._find(event, ref), row)
+
+    def _note_erased(self, event: ev.Policy, row: int) -> None:
+        for one in event.redacted:
+            number = self._find(event, one.id)
+            self.erased[number] = one
+            self.erased_at[number] = self.p_pos[row]

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidEvent
-from doxa.engine.events import CLASSES, Artefact, Correction, Event, Withdrawal
+from doxa.engine.events import CLASSES, Artefact, Correction, Event, Policy, Withdrawal
 from doxa.engine.fields import LABEL_LIMIT
 
 __all__ = ["parse"]
@@ -32,7 +32,10 @@ def parse(fields: Mapping[str, Any]) -> Event:
         if cls is Withdrawal:
             _parse_withdrawal(rest)
         else:
-            _say_once(rest, "contradicts", "candidates")
+            _say_once(rest, "contradicts", "candidates", "archived", "restored")
+            for name in ("at", "until") if cls is Policy else ():
+                if rest.get(name) is not None:
+                    rest[name] = times.instant(rest[name], name)
         if issubclass(cls, Artefact):
             _parse_artefact(rest)
         else:

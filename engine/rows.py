@@ -18,10 +18,10 @@ import numpy as np
 
 from doxa.engine import events as ev
 from doxa.engine import times
+from doxa.engine.declared import Policies
 from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain, lead
 from doxa.engine.points import Points
 from doxa.engine.tables import NONE, Ids, Names, Objects
-from doxa.engine.timeline import Timeline
 
 __all__ = [
     "ARTEFACT",
@@ -64,7 +64,7 @@ def _instants() -> array[int]:
     return array("q")
 
 
-class Rows(Timeline):
+class Rows(Policies):
     """The rows of one log, and what is found by them."""
 
     def __init__(self) -> None:
@@ -126,17 +126,6 @@ class Rows(Timeline):
         self.a_facts, self.a_supports = Series(), Series()  # claim rows; support rows
         self.a_sources, self.a_citations = Series(), Series()  # source rows; artefact rows
         self.a_subjects = Series()  # of snapshots bound to named subjects
-
-        self.p_pos, self.p_ws = _column(), _column()
-        self.single_valued: dict[int, dict[int, list[int]]] = {}  # predicate → workspace → rows
-        self.contradictions = Lists()  # claim → policy rows
-        self.p_claims = Lists()
-        self.p_predicate = Numbers()
-        self.verifications = Lists()  # claim → policy rows
-        self.pinnings = Lists()  # claim → policy rows
-        self.p_pinned = Numbers()  # policy → claim
-        self.pins_in = Lists()  # workspace → policy rows
-        self.calibrations = Lists()  # name of the embedder → policy rows
 
     # -- positions
 
@@ -313,9 +302,7 @@ class Rows(Timeline):
             at = recorded_at if event.valid_at is None else event.valid_at
             return entity(ARTEFACT, self._add_artefact(position, at, ws, event))
         assert isinstance(event, ev.Policy), event
-        self.p_pos.append(position)
-        self.p_ws.append(ws)
-        return entity(POLICY, len(self.p_pos) - 1)
+        return entity(POLICY, self.add_policy(position, ws, event))
 
     def _add_artefact(
         self, position: int, at: int, ws: int, event: ev.Citation | ev.Summary

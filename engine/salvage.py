@@ -9,8 +9,14 @@ from doxa.engine.errors import DoxaError, InvalidEvent, UnknownTarget
 
 __all__ = ["leave_out"]
 
-_ONE = ("claim", "corrects", "by", "resolves", "target", "verified", "pinned")
-_SEVERAL = ("because", "candidates", "facts", "supports", "citations", "contradicts")
+_ONE = (
+    *("claim", "corrects", "by", "resolves", "target", "verified", "pinned"),
+    *("scored", "expires", "overrides"),
+)
+_SEVERAL = (
+    *("because", "candidates", "facts", "supports", "citations", "contradicts"),
+    *("archived", "restored"),
+)
 
 
 def leave_out(

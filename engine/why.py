@@ -187,8 +187,12 @@ class _Explainer:
         declared = graph.single_valued.get(graph.c_predicate[row], {}) if contested else {}
         for workspace in {graph.c_ws[row], self.belief.shared}:
             known += [p for p in declared.get(workspace, ()) if graph.p_pos[p] <= self.k]
-        for naming in (graph.verifications, graph.pinnings):
-            known += [p for p in naming.get(row) if graph.p_pos[p] <= self.k]
+        for naming, of in (
+            (graph.verifications, row),
+            (graph.pinnings, row),
+            (graph.policies_on, entity(CLAIM, row)),
+        ):
+            known += [p for p in naming.get(of) if graph.p_pos[p] <= self.k]
         for policy in sorted(known):
             yield self.event("under", entity(POLICY, policy))
 
@@ -315,6 +319,25 @@ def _declared(event: ev.Policy) -> str:
         return f"{event.pinned} is pinned"
     if event.calibrated is not None:
         return f"confidence in what {event.calibrated['embedder']} finds is calibrated"
+    if event.scored is not None:
+        return f"{event.scored} has the importance {event.importance}"
+    if event.expires is not None:
+        return f"{event.expires} is to be archived from {shown(event.at or 0)} on"
+    if event.decays is not None:
+        rate = "never" if event.days is None else f"to 1/e in {event.days:g} days"
+        return f"what is of the kind {event.decays} fades {rate}"
+    if event.archived or event.restored:
+        named, done = (event.archived, "archived") if event.archived else (event.restored, "back")
+        return f"{', '.join(named[:9])}{' and more' * (len(named) > 9)}: {done}"
+    if event.rejected is not None:
+        of = "" if event.predicate is None else f" as {event.predicate}"
+        return f"a value is rejected{of}"
+    if event.overrides is not None:
+        return f"{event.of} is recorded in spite of the rejection {event.overrides}"
+    if event.blocked is not None:
+        return f"{event.of} was kept out by the rejection {event.blocked}"
+    if event.redacted:
+        return f"{len(event.redacted)} events were erased"
     return f"{', '.join(event.contradicts)} contradict each other"
 
 

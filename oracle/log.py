@@ -108,6 +108,12 @@ class Policy(Record):
     verified: Key | None
     pinned: Key | None
     calibrated: dict[str, Any] | None
+    scored: tuple[Key, float] | None  # a record and its importance
+    expires: tuple[Key, int] | None  # a record and when it is to be archived
+    decays: tuple[str, float | None] | None  # a kind, and in how many days
+    archived: tuple[Key, ...]
+    restored: tuple[Key, ...]
+    redacted: tuple[tuple[Key, tuple[Key, ...]], ...]  # what was erased, and what agreed with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +312,15 @@ def _records(row: Row, commit: int) -> list[Record]:
                     verified=(workspace, head["verified"]) if "verified" in head else None,
                     pinned=(workspace, head["pinned"]) if "pinned" in head else None,
                     calibrated=data.get("calibrated"),
+                    scored=_said(workspace, head.get("scored"), data.get("importance")),
+                    expires=_said(workspace, head.get("expires"), data.get("at")),
+                    decays=(data["decays"], data.get("days")) if "decays" in data else None,
+                    archived=_keys(workspace, head.get("archived", [])),
+                    restored=_keys(workspace, head.get("restored", [])),
+                    redacted=tuple(
+                        ((workspace, one["id"]), _keys(workspace, one.get("agrees", [])))
+                        for one in head.get("redacted", [])
+                    ),
                 )
             ]
         case "citation" | "summary":
@@ -335,6 +350,11 @@ def _json(stored: bytes, position: int) -> dict[str, Any]:
     if not isinstance(decoded, dict):
         raise Unreadable(f"position {position} is not a JSON object")
     return decoded
+
+
+def _said(workspace: str, id: str | None, value: Any) -> tuple[Key, Any] | None:
+    """What a policy says of one record; nothing where its content was erased."""
+    return None if id is None or value is None else ((workspace, id), value)
 
 
 def _keys(workspace: str, refs: Iterable[str | Mapping[str, str]]) -> tuple[Key, ...]:

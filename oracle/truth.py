@@ -182,6 +182,27 @@ class Truth:
                 found = policy.position
         return found
 
+    def archived(self, id: str, workspace: str | None = None) -> bool:
+        """Whether the newest policy in force that archives or restores a record archives it."""
+        keys = [(place, id) for place in self._places(workspace)]
+        key = next((k for k in keys if k in self.log.claims or k in self.log.artefacts), None)
+        hidden = False
+        for policy in self.log.policies:
+            counts = policy.position <= self.known_at and policy.key not in self.belief.withdrawn
+            if counts and key in (*policy.archived, *policy.restored):
+                hidden = key in policy.archived
+        return hidden
+
+    def importance(self, id: str, workspace: str | None = None) -> float:
+        """The importance of a record as it was scored last; 0 where nobody did."""
+        keys = [(place, id) for place in self._places(workspace)]
+        found = 0.0
+        for policy in self.log.policies:
+            counts = policy.position <= self.known_at and policy.key not in self.belief.withdrawn
+            if counts and policy.scored is not None and policy.scored[0] == keys[0]:
+                found = policy.scored[1]
+        return found
+
     # ------------------------------------------------------------ artefacts
 
     def eligible(self, id: str, workspace: str | None = None) -> tuple[bool, str | None]:

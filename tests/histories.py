@@ -294,7 +294,17 @@ class Author:
             event["pinned"] = self._one(event["workspace"], "claim")
         elif chance < 0.73:
             event["verified"] = self._one(event["workspace"], "claim")
-        elif chance < 0.76:
+        elif chance < 0.74:
+            event["scored"] = self._one(event["workspace"], "claim")
+            event["importance"] = round(self.random.random(), 3)
+        elif chance < 0.75:
+            event["expires"] = self._one(event["workspace"], "claim")
+            event["at"] = iso(self.instant())
+        elif chance < 0.77:
+            name = self.random.choice(("archived", "archived", "restored"))
+            kind = self.random.choice(("claim", "claim", "summary", "citation"))
+            event[name] = [self._one(event["workspace"], kind)]
+        elif chance < 0.79:
             event["calibrated"] = {
                 "embedder": self.random.choice(EMBEDDERS),
                 "boundary": chance,

@@ -304,9 +304,23 @@ def event(draw: st.DrawFn, number: int, names: dict[str, list[tuple[str, str]]])
             "verified": own("claim"),
             "pinned": own("claim"),
             "calibrated": st.fixed_dictionaries({"embedder": LABEL}, optional={"boundary": JSON}),
+            "scored": own("claim"),
+            "expires": own("claim"),
+            "archived": st.lists(own("claim"), min_size=1),
+            "restored": st.lists(own("claim"), min_size=1),
+            "decays": LABEL,
+            "rejected": st.binary(min_size=32, max_size=32).map(bytes.hex),
+        }
+        beside: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+            "scored": {"importance": st.floats(0, 1)},
+            "expires": {"at": MICROS.map(iso)},
+            "decays": {"days": st.none() | st.floats(0.01, 1e5)},
+            "rejected": {"predicate": st.none() | LABEL, "until": st.none() | MICROS.map(iso)},
         }
         name = draw(st.sampled_from(list(values)))
         fields[name] = draw(values[name])
+        for other, said in beside.get(name, {}).items():
+            fields[other] = draw(said)
         fields["reason"] = draw(st.none() | TEXT)
     return fields
 

@@ -114,11 +114,7 @@ def form(event: ev.Event, recorded_at: int | None = None) -> dict[str, Any]:
     elif isinstance(event, ev.Citation | ev.Summary):
         _declared(fields, event)
     elif isinstance(event, ev.Policy):
-        _put(fields, "single_valued", event.single_valued)
-        _put(fields, "contradicts", list(event.contradicts) or None)
-        _put(fields, "verified", event.verified)
-        _put(fields, "pinned", event.pinned)
-        _put(fields, "calibrated", event.calibrated)
+        _policy(fields, event)
         _put(late, "reason", event.reason)
     if isinstance(event, ev.Claim | ev.Support | ev.Correction | ev.Withdrawal):
         # what an unresolved correction leaves out takes its default when it is resolved
@@ -176,6 +172,19 @@ def _withdrawn(fields: dict[str, Any], event: ev.Withdrawal) -> dict[str, Any]:
         _put(late, "asked_by", asked_by)
     _put(fields, "reason", event.reason)
     return late
+
+
+def _policy(fields: dict[str, Any], event: ev.Policy) -> None:
+    for name, others in ev.POLICIES.items():
+        value = getattr(event, name)
+        if name == "redacted":
+            value = [codec.erasure_fields(one) for one in value]
+        if not value:
+            continue
+        fields[name] = list(value) if isinstance(value, tuple) else value
+        for other in others:
+            said = getattr(event, other)
+            _put(fields, other, times.iso(said) if type(said) is int else said)
 
 
 def _declared(fields: dict[str, Any], event: ev.Citation | ev.Summary) -> None:

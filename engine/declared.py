@@ -1,0 +1,57 @@
+"""The rows of policies: what was declared, about which claim, artefact, predicate or kind."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final
+
+from doxa.engine import events as ev
+from doxa.engine import times
+from doxa.engine.numbers import Lists, Numbers
+from doxa.engine.timeline import Timeline
+
+__all__ = ["ARCHIVED", "EXPIRES", "REDACTED", "REJECTED", "RESTORED", "SCORED", "Policies"]
+
+_WHAT: Final = {name: place for place, name in enumerate(ev.POLICIES)}
+SCORED, EXPIRES, ARCHIVED, RESTORED = (
+    _WHAT[name] for name in ("scored", "expires", "archived", "restored")
+)
+REJECTED, REDACTED = _WHAT["rejected"], _WHAT["redacted"]
+
+
+class Policies(Timeline):
+    """The policies of one log, by row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.p_pos, self.p_ws = array("i"), array("i")
+        self.single_valued: dict[int, dict[int, list[int]]] = {}  # predicate → workspace → rows
+        self.contradictions = Lists()  # claim → policy rows
+        self.p_claims = Lists()
+        self.p_predicate = Numbers()
+        self.verifications = Lists()  # claim → policy rows
+        self.pinnings = Lists()  # claim → policy rows
+        self.p_pinned = Numbers()  # policy → claim
+        self.pins_in = Lists()  # workspace → policy rows
+        self.calibrations = Lists()  # name of the embedder → policy rows
+        self.p_what = bytearray()  # which of `POLICIES` it is, by place
+        self.p_at = array("q")  # when it ends, or what it names; else NEG
+        self.p_number = array("d")  # an importance, or days; else -1
+        self.policies_on = Lists()  # claim or artefact → policies that score, archive, … it
+        self.decays_of = Lists()  # kind → policy rows
+        self.rejections = Lists()  # digest → policy rows
+        self.p_about = Numbers()  # rejection → predicate, where it is meant of that alone
+        self.redactions = array("i")  # the policies that say what was erased
+        self.erased: dict[int, ev.Erasure] = {}  # entity → what is known of it still
+        self.erased_at: dict[int, int] = {}  # entity → position of the policy that says so
+
+    def add_policy(self, position: int, ws: int, event: ev.Policy) -> int:
+        """The row of a new policy, whose edges are still to be added."""
+        at = event.at if event.until is None else event.until
+        number = event.importance if event.days is None else event.days
+        self.p_ws.append(ws)
+        self.p_what.append(_WHAT.get(event.policy, 0))
+        self.p_at.append(times.NEG if at is None else at)
+        self.p_number.append(-1.0 if number is None else number)
+        self.p_pos.append(position)
+        return len(self.p_pos) - 1
