@@ -18,11 +18,13 @@ from doxa.engine.errors import (
     NotALedger,
     StorageError,
 )
+from doxa.engine.keyed import SECRET
 from doxa.engine.log import NO_LINK
 
 __all__ = [
     "APPLICATION_ID",
     "FORMAT",
+    "SCHEMA",
     "Wal",
     "abandon",
     "check_fork",
@@ -43,7 +45,7 @@ FORMAT: Final = 1  # the file's user_version
 PAGE: Final = 4096
 MEMORY: Final = "the ledger in memory"  # in messages, where there is no path
 
-_SCHEMA: Final = (
+SCHEMA: Final = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
     "CREATE TABLE log(position INTEGER PRIMARY KEY, recorded_at INTEGER NOT NULL,"
     " type TEXT NOT NULL, tags TEXT NOT NULL, head BLOB NOT NULL, data BLOB, salt BLOB,"
@@ -232,10 +234,11 @@ def create_schema(connection: sqlite3.Connection, now: int) -> None:
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={FORMAT}")
-    for statement in _SCHEMA:
+    for statement in SCHEMA:
         connection.execute(statement)
     connection.execute(
-        "INSERT INTO meta VALUES('ledger', ?), ('created', ?)", (os.urandom(16).hex(), now)
+        "INSERT INTO meta VALUES('ledger', ?), ('created', ?), ('secret', ?)",
+        (os.urandom(16).hex(), now, os.urandom(SECRET).hex()),
     )
     connection.execute("INSERT INTO head VALUES(1, 0, 0, ?)", (NO_LINK,))
     connection.execute("COMMIT")

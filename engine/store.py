@@ -14,6 +14,7 @@ from typing import Final, Self
 from doxa.engine import disk
 from doxa.engine.audit import Audit
 from doxa.engine.errors import DamageError
+from doxa.engine.keyed import SECRET, Keyed
 from doxa.engine.log import Head, Row, Verification, wal_reset_bug
 from doxa.engine.readers import Readers
 from doxa.engine.transaction import HEAD, ROWS, Transaction, as_row
@@ -37,6 +38,7 @@ _STORED: Final = (
     " commitment, chain FROM log WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _TAGS: Final = "SELECT count(*) FROM log_tag WHERE position <= ?"
+_EXPECTED: Final = ",".join(f"'{statement}'" for statement in disk.SCHEMA)
 # What the chain doesn't cover: a code, and a query for messages and positions ("ok" is none).
 _CHECKS: Final = (
     ("page", "PRAGMA quick_check(20)"),
@@ -50,6 +52,16 @@ _CHECKS: Final = (
         "key",
         "SELECT 'the key ' || key || ' names positions that are not there', first FROM log_key"
         " WHERE first < 1 OR last < first OR last > (SELECT position FROM head) LIMIT 20",
+    ),
+    (
+        "stray",
+        "SELECT 'an event stands before the first position: ' || position, position FROM log"
+        " WHERE position < 1 LIMIT 20",
+    ),
+    (
+        "schema",
+        "SELECT 'the file holds ' || name || ', which is not of the log (' || type || ')', 0"
+        f" FROM sqlite_master WHERE sql NOT IN ({_EXPECTED}) LIMIT 20",
     ),
 )
 
@@ -78,6 +90,7 @@ class LogStore:
         self.path: Final = path
         self.ledger_id = ""
         self._memory, self._clock, self._timeout = memory, clock, lock_timeout
+        self._keyed: Keyed | None = None
         self._closed = self._paused = False
         self._start()
         _stores.add(self)
@@ -266,6 +279,26 @@ class LogStore:
         if self._listening:  # whoever begins to listen after this look finds the new head
             with self._news:
                 self._news.notify_all()
+
+    @property
+    def keyed(self) -> Keyed:
+        """What makes digests with the ledger's secret. A ledger of an earlier doxa, which has
+        none, is given one, for which it has to be writable."""
+        if self._keyed is None:
+            for _ in range(2):
+                rows = self._readers.select("SELECT value FROM meta WHERE key='secret'")
+                if rows:
+                    break
+                with self.write() as transaction:
+                    transaction.make_secret(os.urandom(SECRET))
+            try:
+                self._keyed = Keyed(bytes.fromhex(rows[0][0]))
+            except (AssertionError, TypeError, ValueError):
+                raise DamageError(
+                    f"{self.path or disk.MEMORY} has a secret that can't be one; restore the last "
+                    "backup"
+                ) from None
+        return self._keyed
 
     # ------------------------------------------------------------ writing
 

@@ -52,6 +52,7 @@ _INSERT: Final = "INSERT INTO log VALUES(?,?,?,?,?,?,?,NULL,?)"
 _SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=? WHERE position=? AND chain=?"
 _ERASE: Final = "UPDATE log SET data=NULL, salt=NULL, commitment=? WHERE position=?"
 _KEY: Final = "INSERT INTO log_key VALUES(?,?,?)"
+_SECRET: Final = "INSERT OR IGNORE INTO meta VALUES('secret', ?)"
 _TAG: Final = "INSERT OR IGNORE INTO log_tag VALUES(?,?)"
 
 # Every commit is later than the one before: what is recorded on the last day that can be told apart
@@ -268,6 +269,11 @@ class Transaction:
                 "use a new key for new events"
             )
         return Appended(first, last, stored[0][4])
+
+    def make_secret(self, secret: bytes) -> None:
+        """Gives a ledger that was made without a secret this one."""
+        self._write(_SECRET, [(secret.hex(),)])
+        self._changed = True
 
     def erase(self, positions: Sequence[int]) -> None:
         """Takes data and salt out of events; that their old bytes go is up to `Writer.empty_wal`.
