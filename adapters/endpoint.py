@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from time import monotonic
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -71,10 +70,11 @@ class Endpoint:
     def __post_init__(self) -> None:
         host = _checked_url(self.url)
         try:
-            check_name(self.model)
-        except (ValueError, TypeError):
-            what = f"model is {self.model!r:.80}"
-            raise _unfit(what, "name the model as the server does") from None
+            named = isinstance(self.model, str) and bool(check_name(self.model))
+        except ValueError:
+            named = False
+        if not named:
+            raise _unfit(f"model is {self.model!r:.80}", "name the model as the server does")
         for name, most in (("timeout", 3_600), ("connect", 3_600), ("silence", 3_600)):
             seconds = getattr(self, name)
             if isinstance(seconds, bool) or not isinstance(seconds, int | float):
@@ -154,7 +154,6 @@ class Endpoint:
     async def _asked(self, body: bytes) -> str:
         """One call, with the attempts that it takes, inside its timeout."""
         import httpx2
-        import tenacity
 
         end = monotonic() + self.timeout
         limits = httpx2.Timeout(self.silence, connect=self.connect)
@@ -167,7 +166,7 @@ class Endpoint:
                     trust_env=not _loopback(urlsplit(self.url).hostname or ""),
                 ) as client,
             ):
-                return _completion(await self._retrying(tenacity)(self._once, client, body))
+                return _completion(await self._retrying()(self._once, client, body))
         except _Busy as busy:
             later = busy.pause is not None and busy.pause >= end - monotonic()
             left = ", and wants to be asked later than there is time for" if later else ""
@@ -185,8 +184,10 @@ class Endpoint:
                 f"{self.who} broke off, or does not speak HTTP ({type(error).__name__})",
             ) from None
 
-    def _retrying(self, tenacity: ModuleType) -> tenacity.AsyncRetrying:
+    def _retrying(self) -> tenacity.AsyncRetrying:
         """Tries again where the server is busy, as often and as long as the bounds allow."""
+        import tenacity
+
         growing = tenacity.wait_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
 
         def pause(state: tenacity.RetryCallState) -> float:
