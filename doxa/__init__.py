@@ -22,6 +22,7 @@ from doxa.engine.errors import (
     DoxaError,
     DuplicateId,
     InvalidEvent,
+    InvalidSignature,
     InvalidTime,
     NewerFormat,
     NotALedger,
@@ -36,11 +37,13 @@ from doxa.engine.errors import (
 
 if TYPE_CHECKING:
     from doxa.arguments import Source
+    from doxa.auditing import check_head, keygen
     from doxa.engine.assembly import Block, Candidate, Receipt
     from doxa.engine.belief import Standing
     from doxa.engine.embedding import Embedder
     from doxa.engine.envelope import Recalled
     from doxa.engine.fields import Ref
+    from doxa.engine.heads import StatedHead
     from doxa.engine.outcomes import Unavailable, Verdict
     from doxa.engine.registry import Reason
     from doxa.ledger import Ledger, open
@@ -62,9 +65,12 @@ _LAZY = {
     "Ref": "doxa.engine.fields",
     "Source": "doxa.arguments",
     "Standing": "doxa.engine.belief",
+    "StatedHead": "doxa.engine.heads",
     "TruthView": "doxa.views",
     "Unavailable": "doxa.engine.outcomes",
     "Verdict": "doxa.engine.outcomes",
+    "check_head": "doxa.auditing",
+    "keygen": "doxa.auditing",
     "open": "doxa.ledger",
 }
 
@@ -82,6 +88,7 @@ __all__ = [
     "Embedder",
     "InvalidEvent",
     "InvalidQuery",
+    "InvalidSignature",
     "InvalidTime",
     "Ledger",
     "NewerFormat",
@@ -96,12 +103,15 @@ __all__ = [
     "SeveralHeld",
     "Source",
     "Standing",
+    "StatedHead",
     "StorageError",
     "TruthView",
     "Unavailable",
     "UnknownTarget",
     "Verdict",
     "ViewMoved",
+    "check_head",
+    "keygen",
     "open",
 ]
 

@@ -20,6 +20,7 @@ from doxa.arguments import (
     watched_by,
 )
 from doxa.assembling import Assembling
+from doxa.auditing import Auditing, pins
 from doxa.calibrating import Calibrating
 from doxa.engine import times
 from doxa.engine.errors import (
@@ -40,6 +41,7 @@ from doxa.writing import Writing
 
 if TYPE_CHECKING:
     from doxa.adapters.exchange import ImportReport
+    from doxa.auditing import Kept
     from doxa.engine.embedding import Embedder
     from doxa.engine.reconcile import Reconciliation
     from doxa.engine.registry import Judgement, Registry
@@ -81,7 +83,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying, Assembling):
+class Ledger(Writing, Querying, Assembling, Auditing):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -331,18 +333,25 @@ class Ledger(Writing, Querying, Assembling):
     def verify(
         self,
         *,
+        against: Kept | Iterable[Kept] | None = None,
+        key: str | os.PathLike[str] | None = None,
         oracle: bool = True,
         progress: Callable[[int, int | None], None] | None = None,
     ) -> Report:
         """Checks the chain and every commitment, the belief against the log folded anew, the tables
         for SQL, and the belief and registry against the oracle.
 
+        ``against`` is what was kept of the log elsewhere, one or several: heads, their text or JSON
+        object, receipts. ``key`` is the file of the public key that these heads are signed with.
         Reports what it finds; raises nothing for damage. ``progress(steps done, total)`` is called
         at the beginning and after each step; the total is ``None`` until it is known.
         """
         from doxa.verification import verify
 
-        return verify(self, oracle=oracle, progress=progress)
+        kept, notes = pins(against, key)
+        report = verify(self, oracle=oracle, pins=kept, progress=progress)
+        report.notes += notes
+        return report
 
     def stats(self) -> dict[str, Any]:
         """Figures about the ledger: events by kind, workspaces, bytes, versions."""
@@ -369,6 +378,7 @@ class Ledger(Writing, Querying, Assembling):
     aassemble_fresh = _twin(Assembling.assemble_fresh)
     areplay = _twin(Assembling.replay)
     averify = _twin(verify)
+    ahead = _twin(Auditing.head)
     asql = _twin(Querying.sql)
     aexport_parquet = _twin(Querying.export_parquet)
     aindex = _twin(Recalling.index)

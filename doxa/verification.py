@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
@@ -13,16 +13,18 @@ from doxa.engine.checkpoint import bound
 from doxa.engine.errors import DamageError
 from doxa.engine.fold import Fold
 from doxa.engine.graph import KINDS, NONE, Graph
+from doxa.engine.heads import Pin, compare
 from doxa.engine.log import Problem
 from doxa.engine.sameness import differences
 from doxa.querying import check_tables
 
 if TYPE_CHECKING:
+    from doxa.engine.store import LogStore
     from doxa.ledger import Ledger
     from doxa.oracle import Log
     from doxa.views import TruthView
 
-__all__ = ["Report", "stats", "verify"]
+__all__ = ["Report", "audited", "stats", "verify"]
 
 INSTANTS: Final = 6  # valid times at which belief is compared
 REVISIONS: Final = 3  # and revisions, the head being one
@@ -32,13 +34,15 @@ LISTED: Final = 20  # differences named one by one
 @dataclass
 class Report:
     """What a verification found. ``ok`` is true where nothing is wrong; ``notes`` are worth
-    knowing all the same. Keep ``head`` and ``chain`` elsewhere: they show a cut-off log."""
+    knowing all the same. ``pinned`` counts the positions that were compared with what was kept.
+    Keep ``head`` and ``chain`` elsewhere: they show a log that was cut off or rewritten."""
 
     events: int
     erased: int
     head: int
     chain: str
     compared: int = 0
+    pinned: int = 0
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -56,6 +60,7 @@ class Report:
             "head": self.head,
             "chain": self.chain,
             "compared": self.compared,
+            "pinned": self.pinned,
             "problems": [problem._asdict() for problem in self.problems],
             "notes": self.notes,
         }
@@ -65,34 +70,56 @@ class Report:
             f"{self.events} events, {self.erased} erased, head {self.head}",
             f"chain {self.chain}",
             f"{self.compared} standings compared with the oracle",
-            *(f"problem at {p.position}: {p.code}: {p.message}" for p in self.problems),
+            *([f"{self.pinned} position(s) compared with what was kept"] if self.pinned else ()),
+            *(_line(problem) for problem in self.problems),
             *(f"note: {note}" for note in self.notes),
             "all is well" if self.ok else f"{len(self.problems)} problem(s)",
         ]
         return "\n".join(lines)
 
 
+def _line(problem: Problem) -> str:
+    event = "" if problem.id is None else f" ({problem.id})"
+    return f"problem at {problem.position}{event}: {problem.code}: {problem.message}"
+
+
+def audited(store: LogStore, pins: Sequence[Pin] = ()) -> Report:
+    """The chain recomputed, and the log compared with what was kept of it. O(bytes)."""
+    audit = store.verify()
+    report = Report(
+        audit.events, audit.erased, audit.position, audit.chain, problems=list(audit.problems)
+    )
+    if pins:
+        try:
+            end = store.head().position
+            report.problems += compare(pins, store.ledger_id, end, store.link_at)
+            report.pinned = len(set(pins))
+        except DamageError as error:
+            report.problems.append(
+                Problem(0, error.code, f"nothing could be compared with what was kept: {error}")
+            )
+    if store.wal_reset_bug:
+        report.notes.append(
+            f"nothing to do: SQLite {store.sqlite_version} has the WAL-reset bug, which "
+            "can't strike while only doxa writes to log.sqlite"
+        )
+    return report
+
+
 def verify(
     ledger: Ledger,
     *,
     oracle: bool = True,
+    pins: Sequence[Pin] = (),
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Report:
-    """Recomputes the chain, folds the log anew and compares what is believed with it and with the
-    tables kept for SQL, and belief and registry with the oracle's at a few coordinates spread over
-    both times. O(events) for each."""
+    """Recomputes the chain, compares it with what was kept of it, folds the log anew and compares
+    what is believed with it and with the tables kept for SQL, and belief and registry with the
+    oracle's at a few coordinates spread over both times. O(events) for each."""
     told = (lambda done, total: None) if progress is None else progress
     told(0, None)
-    audit = ledger.recorder.verify()
-    report = Report(
-        audit.events, audit.erased, audit.position, audit.chain, problems=list(audit.problems)
-    )
-    if ledger.recorder.wal_reset_bug:
-        report.notes.append(
-            f"nothing to do: SQLite {ledger.recorder.sqlite_version} has the WAL-reset bug, which "
-            "can't strike while only doxa writes to log.sqlite"
-        )
-    if audit.problems:
+    report = audited(ledger.recorder, pins)
+    if report.problems:
         return report
     told(1, None)
     _check_rebuilt(ledger, report)

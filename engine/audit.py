@@ -7,6 +7,7 @@ written at.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from doxa.engine.log import (
     link,
 )
 
-__all__ = ["Audit", "StoredRow"]
+__all__ = ["Audit", "StoredRow", "id_in"]
 
 # position, recorded_at, type, tags, head, data, salt, commitment, chain; all text as bytes
 StoredRow = tuple[int, int, bytes, bytes, bytes, bytes | None, bytes | None, bytes | None, bytes]
@@ -41,6 +42,7 @@ class _Broken(NamedTuple):
     digest: bytes
     rest: bytes
     chain: bytes
+    head: bytes
 
 
 class Audit:
@@ -55,10 +57,11 @@ class Audit:
         self.shift = 0  # written so many positions further on: events before were dropped
         self._broken: list[_Broken] = []
 
-    def report(self, position: int, code: str, message: str) -> None:
-        """Adds a finding; beyond the first hundred they are only counted."""
+    def report(self, position: int, code: str, message: str, head: object = None) -> None:
+        """Adds a finding, with the id in the head of its event; beyond the first hundred they are
+        only counted."""
         if len(self.problems) < _LISTED:
-            self.problems.append(Problem(position, code, message))
+            self.problems.append(Problem(position, code, message, id_in(head)))
         else:
             self.uncounted += 1
 
@@ -78,20 +81,21 @@ class Audit:
                 if data is not None and salt is not None and stored is None:
                     digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
                 else:
-                    digest = self._kept(position, data, salt, stored)
+                    digest = self._kept(position, head, data, salt, stored)
                 rest = b"%d\x1f%b\x1f%b\x1f%b" % (recorded_at, kind, tags, head)
                 before = self.chain
                 if before is not None:
                     whole = b"%b%b%d\x1f%b" % (before, digest, position + self.shift, rest)
                     if blake2b(whole, digest_size=DIGEST).digest() != chain:
-                        self._misfit(_Broken(position, before, digest, rest, chain))
+                        self._misfit(_Broken(position, before, digest, rest, chain, head))
                 if recorded_at < self.recorded_at:
-                    self._went_back(position, recorded_at)
+                    self._went_back(position, recorded_at, head)
                 self.recorded_at = recorded_at
             except _Lost:
                 pass
             except (TypeError, ValueError):
-                self.report(position, "altered", f"event {position} holds values of a wrong kind")
+                text = f"event {position} holds values of a wrong kind"
+                self.report(position, "altered", text, head)
             self.chain = chain if type(chain) is bytes else None
 
     def _gap(self, position: int) -> None:
@@ -101,7 +105,12 @@ class Audit:
         self.chain = None
 
     def _kept(
-        self, position: int, data: bytes | None, salt: bytes | None, stored: bytes | None
+        self,
+        position: int,
+        head: bytes,
+        data: bytes | None,
+        salt: bytes | None,
+        stored: bytes | None,
     ) -> bytes:
         """The commitment of an erased event, or of one whose columns don't belong together."""
         if data is None:
@@ -111,6 +120,7 @@ class Audit:
                     "missing_payload",
                     f"the data of event {position} is gone, but it was not erased: "
                     "no commitment was kept",
+                    head,
                 )
                 raise _Lost
             if salt is not None:
@@ -118,16 +128,16 @@ class Audit:
                     position,
                     "salt_kept",
                     f"event {position} is erased, but its salt is still there; erase it again",
+                    head,
                 )
             return stored
         if salt is None:
-            self.report(position, "missing_salt", f"the salt of event {position} is gone")
+            self.report(position, "missing_salt", f"the salt of event {position} is gone", head)
             raise _Lost
         digest = commitment(salt, data)
         if stored != digest:
-            self.report(
-                position, "altered", f"event {position} has data and another data's commitment"
-            )
+            text = f"event {position} has data and another data's commitment"
+            self.report(position, "altered", text, head)
         return digest
 
     def _misfit(self, broken: _Broken) -> None:
@@ -141,7 +151,7 @@ class Audit:
         if len(self._broken) < _COMPARED:
             self._broken.append(broken)
         else:
-            self._altered(position)
+            self._altered(broken)
 
     def _moved(self, position: int, shift: int) -> None:
         missing, self.shift = shift - self.shift, shift
@@ -154,19 +164,22 @@ class Audit:
             position, code, f"{what}: what stands at {after} was written at {after + shift}"
         )
 
-    def _went_back(self, position: int, recorded_at: int) -> None:
+    def _went_back(self, position: int, recorded_at: int, head: bytes) -> None:
         self.report(
             position,
             "recorded_at",
             f"event {position} was recorded at {recorded_at}, before the event that precedes it "
             f"({self.recorded_at})",
+            head,
         )
 
-    def _altered(self, position: int) -> None:
+    def _altered(self, broken: _Broken) -> None:
         self.report(
-            position,
+            broken.position,
             "altered",
-            f"event {position} is not what was written: its data, header, salt or link changed",
+            f"event {broken.position} is not what was written: its data, header, salt or link "
+            "changed",
+            broken.head,
         )
 
     def finish(self, *, complete: bool = True) -> Verification:
@@ -174,7 +187,7 @@ class Audit:
         if complete and self.head is not None:
             self._compare_end(self.head)
         self._explain_broken()
-        problems = sorted(self.problems)
+        problems = sorted(self.problems, key=lambda problem: problem[:3])
         if self.uncounted:
             problems.append(Problem(0, "more", f"{self.uncounted} further problem(s)"))
         head = self.head or Head(self.position, self.recorded_at, self.chain or NO_LINK)
@@ -218,17 +231,29 @@ class Audit:
                         "reordered",
                         f"the event at {other.position} was written at {place.position}; "
                         "the two were exchanged or moved",
+                        other.head,
                     )
                     # what follows a moved event is chained to the one that stood there
                     for position in (place.position, other.position):
                         named |= {position, position + 1}
         for broken in self._broken:
             if broken.position not in named:
-                self._altered(broken.position)
+                self._altered(broken)
 
 
 class _Lost(Exception):
     """The commitment of an event can't be known; already reported."""
+
+
+def id_in(head: object) -> str | None:
+    """The id in a stored head, where it can be read."""
+    if not isinstance(head, bytes):
+        return None
+    try:
+        found = json.loads(head)["id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def _fits(event: _Broken, before: bytes, position: int, chain: bytes) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
     "DoxaError",
     "DuplicateId",
     "InvalidEvent",
+    "InvalidSignature",
     "InvalidTime",
     "NewerFormat",
     "NotALedger",
@@ -95,6 +96,12 @@ class InvalidEvent(CallerError):
     """An event whose fields can't be accepted."""
 
     code = "invalid_event"
+
+
+class InvalidSignature(CallerError):
+    """A signed head that is not what was signed, or was signed with another key."""
+
+    code = "invalid_signature"
 
 
 class PayloadTooLarge(InvalidEvent):

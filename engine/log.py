@@ -84,11 +84,13 @@ class Appended(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """One finding of an audit. ``position`` is 0 where it belongs to no event."""
+    """One finding of an audit. ``position`` is 0 where it belongs to no event; ``id`` is that of
+    the event that stands there, or was written there, where it can be read."""
 
     position: int
     code: str
     message: str
+    id: str | None = None
 
 
 @dataclass(frozen=True)

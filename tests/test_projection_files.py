@@ -229,7 +229,7 @@ def test_what_is_damaged_is_made_again_with_the_same_answers(tmp_path: Path, har
     DAMAGE[harm](tmp_path)
     with doxa.open(tmp_path) as ledger:
         found = problems(ledger)
-        assert [code for _, code, _ in found] == ["projection"] * len(found)
+        assert [problem.code for problem in found] == ["projection"] * len(found)
         assert found or harm in ("a missing folder", "a missing manifest")
         assert asked(ledger) == before == made(ledger)
         assert problems(ledger) == []
@@ -247,7 +247,7 @@ def test_a_file_of_other_rows_with_a_digest_to_match_is_found_by_recounting(tmp_
     named[-1] |= {"digest": segments._digest(path), "bytes": path.stat().st_size}
     rewritten(tmp_path, segments=named)
     with doxa.open(tmp_path) as ledger:
-        messages = [message for _, _, message in problems(ledger)]
+        messages = [problem.message for problem in problems(ledger)]
     assert any("claims between" in message for message in messages), messages
     assert any("events has" in message for message in messages), messages
 

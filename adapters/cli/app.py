@@ -9,6 +9,7 @@ import typer
 import doxa
 from doxa.adapters.cli import (
     assembling,
+    auditing,
     calibrating,
     drawing,
     keeping,
@@ -35,7 +36,7 @@ app = typer.Typer(
 )
 for part in (
     *(writing, registering, lines, reading, querying, drawing),
-    *(recalling, calibrating, assembling, keeping),
+    *(recalling, calibrating, assembling, keeping, auditing),
 ):
     part.add_to(app)
 
