@@ -59,6 +59,7 @@ LEDGER = {
     "sql": "sql",
     "export_parquet": "export",
     "verify": "verify",
+    "head": "head",
     "stats": "stats",
     "revision": "stats",
     "workspace_revision": "stats",
@@ -94,7 +95,14 @@ VIEW = {
 }
 INTERNAL = {"find", "in_sight", "rows", "held_values", "observed", "standing_in_sight"}
 INTERNAL |= set(Captured.__slots__)  # what a view consists of
-OTHERS = {"export", "set-aside", "demo", "plane"}  # commands whose twins are no methods
+OTHERS = {
+    "export",
+    "set-aside",
+    "demo",
+    "plane",
+    "keygen",
+    "check-head",
+}  # commands whose twins are no methods
 
 
 def run(*args: object, stdin: str | bytes | None = None) -> Result:

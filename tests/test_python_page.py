@@ -56,6 +56,7 @@ GIVEN_BACK: dict[type, str] = {
     doxa.Receipt: "doxa.Receipt and Replay",
     doxa.Ref: "Arguments that many calls share",
     doxa.Source: "doxa.Source",
+    doxa.StatedHead: "doxa.StatedHead",
     doxa.Standing: "doxa.Standing",
     items.Change: "Diff and Change",
     items.ClaimItem: "ClaimItem",
