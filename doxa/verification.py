@@ -145,7 +145,7 @@ def verify(
 def _check_rebuilt(ledger: Ledger, report: Report) -> None:
     """What is believed here, perhaps begun with a checkpoint, against the log folded anew."""
     fold, head = ledger._stream.capture(wait=True)
-    anew = Fold(ledger._stream.payload)
+    anew = Fold(ledger._stream.payload, ledger._stream.upkeep.erasures)
     anew.follow(ledger.recorder.read_rows(upto=head))
     if not fold.position == anew.position == head:
         return  # somebody went on writing: it is compared another time

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from doxa.engine import events as ev
 from doxa.engine.crowds import Crowds
 from doxa.engine.graph import (
     CLAIM,
@@ -32,7 +31,7 @@ from doxa.engine.graph import (
 )
 from doxa.engine.history import DenseHistory, History, Piece
 from doxa.engine.origins import Origins
-from doxa.engine.rivals import RivalGroup
+from doxa.engine.rivalry import FEW, Rivalry
 from doxa.engine.rows import HYPOTHESIS, PLAIN, SHARED
 from doxa.engine.spans import Spans
 from doxa.engine.times import ALL, EMPTY, Instant, Intervals, intersect
@@ -83,8 +82,6 @@ WITHDRAWN, SUPERSEDED, HOLDS, CONTESTED, CORROBORATED = 1, 2, 4, 8, 16
 COUNTS = 1  # the one bit of any other event's code: its extent
 assert HOLDS == PLAIN
 
-FEW: Final = 16  # children of one thing that are looked at one by one
-
 
 def _stands(code: int) -> Standing:
     """The standing that a code stands for within a claim's own interval."""
@@ -127,22 +124,20 @@ class Changes:
     extents: dict[int, list[Piece]] = field(default_factory=dict)  # by entity
 
 
-class Belief:
+class Belief(Rivalry):
     """The belief fold over one log: `apply` commits in order, ask at any position."""
 
     many = 64  # claims about one subject and predicate that are looked at one by one
 
     def __init__(self) -> None:
-        self.graph = Graph()
+        super().__init__(Graph())
         self.hypothesis, self.shared = HYPOTHESIS, SHARED
         self.beliefs = DenseHistory(self.graph.c_plain.__getitem__)
         self.extents = History(lambda _: COUNTS)
         self.changed_at = array("i")  # commit positions, parallel to changed_claim
         self.changed_claim = array("i")
-        self._rivals: dict[tuple[int, int, int, int], RivalGroup] = {}
         self._spans: dict[int, Spans] = {}  # by entity: its live children, where there are many
         self._origins: dict[int, Origins] = {}
-        self._object_keys: dict[int, str] = {}
         self.crowds = Crowds(self.graph)
 
     # ------------------------------------------------------------ asking, at a position k
@@ -200,6 +195,14 @@ class Belief:
 
     def standing(self, claim: int, v: Instant, k: int) -> Standing:
         """The standing of a claim at (v, k)."""
+        graph = self.graph
+        if graph.erased and claim * 8 + CLAIM in graph.erased and graph.c_pos[claim] <= k:
+            return Standing.REDACTED
+        return self.stood(claim, v, k)
+
+    def stood(self, claim: int, v: Instant, k: int) -> Standing:
+        """The standing of a claim at (v, k), as if its content were not erased: what the standing
+        of all else is made of."""
         graph = self.graph
         if graph.c_pos[claim] > k:
             return Standing.NOT_YET_KNOWN
@@ -276,10 +279,8 @@ class Belief:
             key = self.object_key(claim)
             found.update(
                 other
-                for other in graph.claims_about(graph.c_subject[claim], graph.c_predicate[claim])
-                if graph.c_ws[other] == graph.c_ws[claim]
-                and graph.c_perspective[other] == graph.c_perspective[claim]
-                and self.object_key(other) != key
+                for other in self._fellows(claim)
+                if self.object_key(other) != key and not self.known_to_agree(claim, other)
             )
         found.discard(claim)
         return sorted(other for other in found if self.held(other, v, k))
@@ -446,38 +447,8 @@ class Belief:
         portion = graph.base(number) if self.extent_now(number) else EMPTY
         origins.note(row, graph.s_origin[row], portion, graph.s_digest[row] != NONE)
 
-    # -- rivals
-
-    def rival_group(self, claim: int) -> RivalGroup:
-        """The held claims about the subject of a claim and its single-valued predicate."""
-        graph = self.graph
-        ws, perspective = graph.c_ws[claim], graph.c_perspective[claim]
-        subject, predicate = graph.c_subject[claim], graph.c_predicate[claim]
-        group = self._rivals.get((ws, perspective, subject, predicate))
-        if group is None:
-            group = self._rivals[ws, perspective, subject, predicate] = RivalGroup()
-            for other in graph.claims_about(subject, predicate):
-                if graph.c_ws[other] == ws and graph.c_perspective[other] == perspective:
-                    group.note(other, self.object_key(other), self.held_hull(other))
-        return group
-
-    def held_hull(self, claim: int) -> Intervals:
-        """The smallest interval with all that a claim is held over at the head; its own where it
-        has many stretches."""
-        if len(self.beliefs.leaves.get(claim)) > FEW:
-            return self.own(claim)
-        held = self.held_now(claim)
-        return (held[0], held[-1]) if held else EMPTY
-
     def of_predicate(self, predicate: int) -> Sequence[int]:
         """The claims of a predicate, in log order. O(claims)."""
         column = np.frombuffer(self.graph.c_predicate[:], dtype=np.int32)
         found: list[int] = np.flatnonzero(column == predicate).tolist()
         return found
-
-    def object_key(self, claim: int) -> str:
-        """The equality key of the object of a claim."""
-        key = self._object_keys.get(claim)
-        if key is None:
-            key = self._object_keys[claim] = ev.equality_key(self.graph.c_object[claim])
-        return key

@@ -31,6 +31,7 @@ import numpy as np
 from pydantic_core import from_json, to_json
 
 from doxa.engine import events as ev
+from doxa.engine.erasures import Erasures
 from doxa.engine.fold import Fold
 from doxa.engine.graph import Graph
 from doxa.engine.history import History
@@ -56,7 +57,7 @@ _ASKED_FIRST: Final = ("belief.beliefs.since", "belief.beliefs.leaf_of")
 _FOUND_AGAIN: Final = {
     "graph": (
         *("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
-        *("erased", "erased_at"),
+        *("erased", "erased_at", "erased_about", "foreseen", "keyed"),
     ),
     "belief": (
         "graph",
@@ -66,6 +67,8 @@ _FOUND_AGAIN: Final = {
         "_spans",
         "_origins",
         "_object_keys",
+        "_rivals_about",
+        "_digested",
         "crowds",
     ),
     "registry": ("belief", "graph", "payload", "_bound", "_fingerprints"),
@@ -380,6 +383,7 @@ def load(
     ledger: str,
     chain_at: Callable[[int], tuple[int, bytes] | None],
     payload: Callable[[int], ev.Event],
+    erasures: Erasures | None = None,
 ) -> Fold | None:
     """The fold that a checkpoint holds, or ``None`` where there is none that fits.
 
@@ -398,7 +402,7 @@ def load(
         with ThreadPoolExecutor(1) as beside:  # a file is read through while columns are made of it
             read = beside.submit(zlib.crc32, sections)
             reading = _Reading(sections, directory)
-            fold = _fold(reading, to, payload)
+            fold = _fold(reading, to, Fold(payload, erasures))
             if read.result() != crc:
                 return None
         return _found_again(fold, reading, payload)
@@ -423,8 +427,7 @@ def _check(lengths: dict[str, int], *names: str) -> None:
             raise ValueError(f"columns {name}… of {sizes} rows")
 
 
-def _fold(reading: _Reading, to: Bound, payload: Callable[[int], ev.Event]) -> Fold:
-    fold = Fold(payload)
+def _fold(reading: _Reading, to: Bound, fold: Fold) -> Fold:
     belief, graph = fold.belief, fold.belief.graph
     reading.fill_all("graph", graph, _FOUND_AGAIN["graph"])
     reading.lay("graph.points", graph)

@@ -14,9 +14,10 @@ from pydantic_core import from_json, to_json
 
 from doxa.engine import times
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
-from doxa.engine.events import CLASSES, Erasure, Event, Ref, SourceRef
+from doxa.engine.events import CLASSES, Erasure, Event, Policy, Ref, SourceRef
 
 __all__ = [
+    "ERASING",
     "PAYLOAD_LIMIT",
     "VERSION",
     "Fields",
@@ -25,11 +26,13 @@ __all__ = [
     "encode",
     "erasure_fields",
     "part",
+    "tags",
 ]
 
 Fields = dict[str, Any]
 
 VERSION: Final = 1
+ERASING: Final = "redacted"  # the tag of the events that say what was erased
 PAYLOAD_LIMIT: Final = 1 << 20  # bytes of head and data together
 
 # Fields of the head, in order; all others are content. Policies keep their name in the head and
@@ -98,8 +101,16 @@ def erasure_fields(one: Erasure) -> Fields:
     )
 
 
-def encode(event: Event) -> tuple[bytes, bytes]:
-    """The stored head and data of an event. Raises `PayloadTooLarge` above 1 MiB."""
+def tags(event: Event) -> tuple[str, ...]:
+    """The tags of an event: by which those that say what was erased are found at once."""
+    return (ERASING,) if isinstance(event, Policy) and event.redacted else ()
+
+
+def encode(event: Event) -> tuple[bytes, bytes | None]:
+    """The stored head and data of an event; of an erased one there is no data. Raises
+    `PayloadTooLarge` above 1 MiB."""
+    if event.erased:
+        return to_json(part(event.TYPE, *_erased_fields(event))[0]), None
     kind, fields = event.TYPE, event.__dict__
     source = fields.get("source") if kind in _SOURCED else None
     if source is None:
@@ -110,6 +121,12 @@ def encode(event: Event) -> tuple[bytes, bytes]:
     stored, content = to_json(head), to_json(data)
     check_size(kind, head, len(stored) + len(content))
     return stored, content
+
+
+def _erased_fields(event: Event) -> tuple[Fields, str | None]:
+    fields = {name: None for name in type(event).model_fields} | event.__dict__
+    source = fields.get("source") if event.TYPE in _SOURCED else None
+    return fields, None if source is None else source.id
 
 
 def part(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
+from doxa.engine.keyed import Keyed
 from doxa.engine.numbers import Lists, Numbers
 from doxa.engine.timeline import Timeline
 
@@ -42,8 +44,14 @@ class Policies(Timeline):
         self.rejections = Lists()  # digest → policy rows
         self.p_about = Numbers()  # rejection → predicate, where it is meant of that alone
         self.redactions = array("i")  # the policies that say what was erased
-        self.erased: dict[int, ev.Erasure] = {}  # entity → what is known of it still
-        self.erased_at: dict[int, int] = {}  # entity → position of the policy that says so
+        # What has no content any more. The policy that says so counts from its own position on; the
+        # content is gone at every one.
+        self.blank = array("i")  # entities, as they were found to be so
+        self.erased: dict[int, ev.Erasure] = {}  # entity → what is kept of it
+        self.erased_at: dict[int, int] = {}  # entity → position of that policy
+        self.erased_about: dict[str, list[int]] = {}  # digest of the subject → rows of claims
+        self.foreseen: Callable[[str, str], ev.Erasure | None] = lambda workspace, id: None
+        self.keyed: Callable[[], Keyed] | None = None  # what makes the digests
 
     def add_policy(self, position: int, ws: int, event: ev.Policy) -> int:
         """The row of a new policy, whose edges are still to be added."""

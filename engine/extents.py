@@ -10,6 +10,7 @@ from collections import defaultdict
 from heapq import heapify, heappop, heappush
 
 from doxa.engine.belief import COUNTS, Belief
+from doxa.engine.declared import REDACTED
 from doxa.engine.direct import Direct
 from doxa.engine.graph import (
     ARTEFACT,
@@ -115,6 +116,8 @@ class Extents(Direct):
 
     def _begin_policy(self, row: int, where: Intervals, position: int) -> None:
         graph = self.graph
+        if graph.p_what[row] == REDACTED:
+            self._begin_erasure(position)
         for claim in graph.p_claims.get(row):
             self._dispute(claim, where, position)
         predicate = graph.p_predicate.get(row)
@@ -123,6 +126,13 @@ class Extents(Direct):
             for claim in self.belief.of_predicate(predicate):
                 if everywhere or graph.p_ws[row] == graph.c_ws[claim]:
                     self._dispute(claim, where, position)
+
+    def _begin_erasure(self, position: int) -> None:
+        """What was erased counts no longer; corrections, withdrawals and policies only lose their
+        words."""
+        for number, at in self.graph.erased_at.items():
+            if at == position and number & 7 in (CLAIM, SUPPORT, ARTEFACT):
+                self._renew_later(number, ALL, position)
 
     # -- extents: withdrawals from the newest back, then sources, then the rest
 
@@ -159,8 +169,10 @@ class Extents(Direct):
                 step(number, where, self.causes[number])
 
     def _taken_back(self, number: int, where: Intervals) -> Intervals:
-        """Where, of ``where``, something is withdrawn."""
+        """Where, of ``where``, something is withdrawn, or erased."""
         left = where
+        if number in self.graph.erased_at:
+            return where
         for row in self.belief.taking_back(number, where):
             left = subtract(left, self.belief.extent_now(entity(WITHDRAWAL, row), left))
             if not left:

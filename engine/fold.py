@@ -9,6 +9,7 @@ from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.bulk import Bulk
 from doxa.engine.collector import uncollected
+from doxa.engine.erasures import Erasures
 from doxa.engine.errors import DamageError, DoxaError
 from doxa.engine.history import History
 from doxa.engine.later import complete
@@ -30,8 +31,14 @@ MANY = 1_000_000  # events that may be new before all is made compact
 class Fold:
     """The belief and the registry of one log, up to one position."""
 
-    def __init__(self, payload: Callable[[int], ev.Event]) -> None:
+    def __init__(
+        self, payload: Callable[[int], ev.Event], erasures: Erasures | None = None
+    ) -> None:
+        """``payload`` reads the event at a position; ``erasures`` say what the log has lost."""
         self.belief = Belief()
+        if erasures is not None:
+            self.belief.graph.foreseen = erasures.find
+            self.belief.graph.keyed = lambda: erasures.keyed
         self.registry = Registry(self.belief, payload)
         self.sealed = 0  # up to where all is compact
         self.chain: bytes | None = None  # the link of the last event, where it is known

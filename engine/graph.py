@@ -6,9 +6,11 @@ said.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 
 from doxa.engine import events as ev
+from doxa.engine.keyed import PERSPECTIVE, PREDICATE, SUBJECT
 from doxa.engine.rows import (
     ARTEFACT,
     CLAIM,
@@ -71,6 +73,9 @@ class Graph(Rows):
         self.bound = []
         for event, row in added:
             self._link(event, row)
+            if event.erased:
+                foreseen = self.foreseen(event.workspace, event.id)
+                self._erase(self._find(event, event.id), foreseen or ev.Erasure(id=event.id))
 
     def _find(self, event: ev.Event, ref: str | ev.Ref) -> int:
         key = event.key(ref)
@@ -141,6 +146,10 @@ class Graph(Rows):
             self.k_unresolved[row] = event
             if event.unresolved is not None and self._waits(event, row):
                 self._dangling.setdefault((self.k_ws[row], event.unresolved), []).append(row)
+        blank, self.blank = self.blank, array("i")
+        for number in blank:
+            workspace, id = self.names.texts[self.workspace_of(number)], self.id_of(number)
+            self._erase(number, self.foreseen(workspace, id) or ev.Erasure(id=id))
         for row in self.redactions:
             redaction = payload(self.p_pos[row])
             assert isinstance(redaction, ev.Policy), redaction
@@ -243,7 +252,50 @@ class Graph(Rows):
                     self.policies_on.add(self._find(event, ref), row)
 
     def _note_erased(self, event: ev.Policy, row: int) -> None:
+        """Notes what a policy says was erased; it counts no longer from the policy on."""
         for one in event.redacted:
             number = self._find(event, one.id)
-            self.erased[number] = one
             self.erased_at[number] = self.p_pos[row]
+            if number & 7 == CLAIM and self.c_carried[number >> 3] != NONE:
+                self.erased_at[entity(SUPPORT, self.c_carried[number >> 3])] = self.p_pos[row]
+            self._erase(number, one)
+
+    def _erase(self, number: int, one: ev.Erasure) -> None:
+        if number in self.erased:
+            return
+        self.erased[number] = one
+        self.blank.append(number)
+        if number & 7 != CLAIM:
+            return
+        carried = self.c_carried[number >> 3]
+        if carried != NONE:
+            self.erased[entity(SUPPORT, carried)] = one
+        if one.subject is not None:
+            self.erased_about.setdefault(one.subject, []).append(number >> 3)
+
+    def erased_claims(self, subject: str, predicate: str | None) -> list[int]:
+        """The erased claims that were about a subject, and a predicate where one is given, in log
+        order. Two digests, and O(those about the subject)."""
+        if not self.erased_about or self.keyed is None:
+            return []
+        digest = self.keyed().digest
+        rows = self.erased_about.get(digest(SUBJECT, subject), ())
+        if rows and predicate is not None:
+            said = digest(PREDICATE, predicate)
+            rows = [row for row in rows if self.erased[entity(CLAIM, row)].predicate == said]
+        return sorted(rows)
+
+    def of_perspective(self, row: int, perspective: str) -> bool:
+        """Whether a claim is of a perspective; what an erased one was of is told by its digest."""
+        one = self.erased.get(entity(CLAIM, row)) if self.erased else None
+        if one is None or one.perspective is None or self.keyed is None:
+            return self.names.texts[self.c_perspective[row]] == perspective
+        return one.perspective == self.keyed().digest(PERSPECTIVE, perspective)
+
+    def agree(self, one: int, other: int) -> bool:
+        """Whether of two claims, one of them erased, it is known that they said the same."""
+        for row, fellow in (one, other), (other, one):
+            kept = self.erased.get(entity(CLAIM, row))
+            if kept is not None and self.claim_id(fellow) in kept.agrees:
+                return True
+        return False

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hmac
 from typing import Final
 
-__all__ = ["SECRET", "Keyed"]
+__all__ = ["PERSPECTIVE", "PREDICATE", "SECRET", "SUBJECT", "Keyed"]
 
 SECRET: Final = 32  # bytes
+SUBJECT, PREDICATE, PERSPECTIVE = "subject", "predicate", "perspective"  # labels
 
 
 class Keyed:

@@ -54,16 +54,16 @@ class Row(NamedTuple):
 
 
 class NewEvent(NamedTuple):
-    """One event to append."""
+    """One event to append; without ``data`` it is erased from the start."""
 
     type: str
     head: bytes
-    data: bytes
+    data: bytes | None
     tags: tuple[str, ...] = ()
 
 
 # from a tuple of all four, in half the time
-as_new = cast("Callable[[tuple[str, bytes, bytes, tuple[str, ...]]], NewEvent]",
+as_new = cast("Callable[[tuple[str, bytes, bytes | None, tuple[str, ...]]], NewEvent]",
               partial(tuple.__new__, NewEvent))  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def link(before: bytes, commitment: bytes, header: bytes) -> bytes:
 def check_event(event: NewEvent) -> str:
     """The stored form of the tags. Raises `InvalidEvent` for what could not be told apart later."""
     kind, head, data, tags = event
-    if type(head) is not bytes or type(data) is not bytes:
+    if type(head) is not bytes or type(data) not in (bytes, type(None)):
         raise InvalidEvent(f"head and data of a {kind!r} are bytes, not {head!r:.80}, {data!r:.80}")
     if tags == () and type(kind) is str and kind.isalpha() and kind.isascii():
         return ""

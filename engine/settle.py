@@ -266,9 +266,9 @@ class _Settlement(Extents):
             ):
                 moved[claim] = belief.own(claim)
         for claim in moved if graph.single_valued else ():
-            if graph.c_predicate[claim] in graph.single_valued:
-                hull = belief.held_hull(claim)
-                belief.rival_group(claim).note(claim, belief.object_key(claim), hull)
+            group = self._rivals_of(claim)
+            if group is not None:
+                group.note(claim, belief.object_key(claim), belief.held_hull(claim))
         for claim, where in moved.items():
             self._spread(claim, where, self.claims[claim])
         for claim, where in self.disputed.items():
@@ -304,10 +304,19 @@ class _Settlement(Extents):
         for policy in graph.contradictions.get(claim):
             for other in graph.p_claims.get(policy):
                 self._dispute(other, where, cause)
-        if graph.c_predicate[claim] in graph.single_valued:
-            says = self.belief.object_key(claim)
-            for other in self.belief.rival_group(claim).others(says, where):
+        group = self._rivals_of(claim)
+        if group is not None:
+            for other in group.others(self.belief.object_key(claim), where):
                 self._dispute(other, where, cause)
+
+    def _rivals_of(self, claim: int) -> RivalGroup | None:
+        """The rivals of a claim, where its predicate has one value at a time."""
+        graph = self.graph
+        if claim * 8 + CLAIM in graph.erased:
+            return self.belief.group_of_erased(claim)
+        if graph.c_predicate[claim] in graph.single_valued:
+            return self.belief.rival_group(claim)
+        return None
 
     def _contradicting(self, policy: int) -> RivalGroup:
         """The held claims of a declared contradiction, each against all others."""
@@ -329,6 +338,8 @@ class _Settlement(Extents):
                 left = subtract(left, self._basis(row, left))
                 if not left:
                     return held
+        if claim * 8 + CLAIM in graph.erased:  # nobody can be told
+            return EMPTY
         for policy in graph.contradictions.get(claim):
             counts = belief.extent_now(entity(POLICY, policy), left)
             if counts:
@@ -337,6 +348,8 @@ class _Settlement(Extents):
         for declared in self._single_valued(claim, left):
             counts = intersect(left, declared)
             others = belief.rival_group(claim).others(belief.object_key(claim), counts)
+            if graph.erased:
+                others = (each for each in others if not belief.known_to_agree(claim, each))
             left = self._against(others, counts, left)
         return subtract(held, left)
 

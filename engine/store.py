@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, Self
 
@@ -31,6 +32,11 @@ _ROW: Final = "SELECT position, recorded_at, type, head, data, chain FROM log WH
 _SOME: Final = (
     "SELECT position, recorded_at, type, head, data, chain FROM log WHERE position IN ({})"
 )
+_TAGGED: Final = (
+    "SELECT l.position, l.recorded_at, l.type, l.head, l.data, l.chain FROM log_tag t"
+    " JOIN log l USING(position) WHERE t.tag = ? ORDER BY position"
+)
+_LAST_TAGGED: Final = "SELECT max(position) FROM log_tag WHERE tag = ?"
 _LINK: Final = "SELECT recorded_at, chain FROM log WHERE position = ?"
 _ENDS: Final = "SELECT position, recorded_at, chain, (SELECT max(position) FROM log) FROM head"
 _STORED: Final = (
@@ -228,6 +234,15 @@ class LogStore:
             sql = _SOME.format(",".join("?" * len(some)))
             yield from map(as_row, self._readers.select(sql, some))
 
+    def tagged(self, tag: str) -> list[Row]:
+        """The events with a tag, in order. O(those · log n)."""
+        return list(map(as_row, self._readers.select(_TAGGED, (tag,))))
+
+    def last_tagged(self, tag: str) -> int:
+        """The position of the last event with a tag; 0 where there is none. O(log n)."""
+        found: int | None = self._readers.select(_LAST_TAGGED, (tag,))[0][0]
+        return found or 0
+
     def link_at(self, position: int) -> tuple[int, bytes] | None:
         """When the event at a position was recorded, and its link in the chain. O(log n)."""
         rows = self._readers.select(_LINK, (position,))
@@ -299,6 +314,16 @@ class LogStore:
                     "backup"
                 ) from None
         return self._keyed
+
+    def lent(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection to read several things with, in a transaction of the caller's."""
+        return self._readers.lent()
+
+    @property
+    def format(self) -> int:
+        """The format of the file."""
+        version: int = self._readers.select("PRAGMA user_version")[0][0]
+        return version
 
     # ------------------------------------------------------------ writing
 

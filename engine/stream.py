@@ -396,7 +396,7 @@ def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[N
     encoded = []
     for index, event in new.items():
         try:
-            encoded.append(as_new((event.TYPE, *codec.encode(event), ())))
+            encoded.append(as_new((event.TYPE, *codec.encode(event), codec.tags(event))))
         except DoxaError as error:
             problems[index] = error
     return encoded

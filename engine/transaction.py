@@ -48,7 +48,7 @@ _KEYED: Final = (
     "SELECT type, head, data, tags, recorded_at FROM log"
     " WHERE position BETWEEN ? AND ? ORDER BY position"
 )
-_INSERT: Final = "INSERT INTO log VALUES(?,?,?,?,?,?,?,NULL,?)"
+_INSERT: Final = "INSERT INTO log VALUES(?,?,?,?,?,?,?,?,?)"
 _SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=? WHERE position=? AND chain=?"
 _ERASE: Final = "UPDATE log SET data=NULL, salt=NULL, commitment=? WHERE position=?"
 _KEY: Final = "INSERT INTO log_key VALUES(?,?,?)"
@@ -313,11 +313,15 @@ def _store(
             tagged += [(tag, position) for tag in tags]
             checked = rows if tags else kind
             header = f"\x1f{at}\x1f{kind}\x1f{joined}\x1f".encode()
-        salt = salts[SALT * place : SALT * place + SALT]
-        digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
+        salt: bytes | None = None
+        if data is None:
+            digest = kept = os.urandom(DIGEST)  # as good as that of what nobody knows
+        else:
+            salt, kept = salts[SALT * place : SALT * place + SALT], None
+            digest = blake2b(data, key=salt, digest_size=DIGEST).digest()
         whole = b"%b%b%d%b%b" % (chain, digest, position, header, head)
         chain = blake2b(whole, digest_size=DIGEST).digest()
-        rows.append((position, at, kind, joined, head, data, salt, chain))
+        rows.append((position, at, kind, joined, head, data, salt, kept, chain))
     return Head(position, at, chain)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from doxa.engine import checkpoint
 from doxa.engine import events as ev
+from doxa.engine.erasures import Erasures
 from doxa.engine.fold import Fold
 from doxa.engine.store import LogStore
 
@@ -28,6 +29,7 @@ class Upkeep:
 
     def __init__(self, store: LogStore, path: Path | None) -> None:
         self.store, self.path = store, path
+        self.erasures = Erasures(store)
         self.position = 0  # up to where the fold was written down last
         self.problem: str | None = None  # why the last checkpoint could not be written
         self._misfit = False  # whether what lies there is of no use
@@ -36,9 +38,11 @@ class Upkeep:
         """The fold to begin with: that of the checkpoint, where there is one that fits."""
         fold = None
         if self.path is not None:
-            fold = checkpoint.load(self.path, self.store.ledger_id, self.store.link_at, payload)
+            fold = checkpoint.load(
+                self.path, self.store.ledger_id, self.store.link_at, payload, self.erasures
+            )
             self._misfit = fold is None
-        found = Fold(payload) if fold is None else fold
+        found = Fold(payload, self.erasures) if fold is None else fold
         self.position = found.position
         return found
 
