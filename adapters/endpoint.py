@@ -224,7 +224,7 @@ class Endpoint:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
                 raise Refused(
-                    Flaw.NOT_JSON,
+                    Flaw.NO_JSON,
                     f"{self.who} answers with {in_short(kind, 80)}, and not with JSON",
                 )
             parts: list[bytes] = []
@@ -322,9 +322,9 @@ def _completion(raw: bytes) -> str:
         text = raw.decode()
     except UnicodeDecodeError as error:
         raise Refused(
-            Flaw.NOT_JSON, f"the completion is not UTF-8: {error.reason} at byte {error.start}"
+            Flaw.NO_JSON, f"the completion is not UTF-8: {error.reason} at byte {error.start}"
         ) from None
-    choices = strict_object(text, "the completion").get("choices")
+    choices = strict_object(text, "the completion", Flaw.NO_JSON).get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         count = len(choices) if isinstance(choices, list) else "no list of"
         raise _no_completion(f"it holds {count} choices, where one was asked for")

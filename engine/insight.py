@@ -8,29 +8,39 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final, NoReturn
 
 from pydantic import ValidationError
 
+from doxa.engine import times
 from doxa.engine.bounded import in_short
 from doxa.engine.errors import DoxaError
+from doxa.engine.events import Claim
 from doxa.engine.fields import Model
 
 __all__ = [
+    "DERIVED",
     "INSIGHT_LIMIT",
+    "KIND",
+    "SEVERAL",
     "Flaw",
     "Insight",
     "Refused",
     "digest_of",
+    "keyed",
     "messages",
     "read_answer",
+    "record",
     "schema",
     "strict_object",
 ]
 
+KIND: Final = "insight"  # of the claims that are made, and their predicate
+DERIVED: Final = frozenset((KIND, "observation"))  # kinds that doxa derives: never shown
+SEVERAL: Final = "several subjects"  # what an insight is about where it cites claims of several
 INSIGHT_LIMIT: Final = 1_000  # characters
 _JOINERS: Final = "\u200c\u200d"  # format characters that words of some languages need
 _UNSEEN: Final = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))  # controls, marks, surrogates, breaks
@@ -57,11 +67,12 @@ class Flaw(StrEnum):
     REDIRECTED = "redirected"
     ENCODED = "encoded"
     TOO_LARGE = "too_large"
-    NOT_JSON = "not_json"
+    NO_JSON = "no_json"
     NOT_A_COMPLETION = "not_a_completion"
     CUT_SHORT = "cut_short"
     DECLINED = "declined"
     KEY_SHOWN = "key_shown"
+    NOT_JSON = "not_json"
     WRONG_SHAPE = "wrong_shape"
     UNFIT_TEXT = "unfit_text"
     TOO_FEW_CITED = "too_few_cited"
@@ -89,6 +100,34 @@ class Insight(Model):
 
     insight: str
     cites: list[str]
+
+
+def keyed(kind: str, ids: Iterable[str]) -> str:
+    """The id of what is derived from a set of claims of one workspace: the same for the same set.
+
+    >>> keyed("insight", ["b", "a"]) == keyed("insight", ["a", "b", "b"])
+    True
+    """
+    named = json.dumps(sorted(set(ids)), ensure_ascii=False, separators=(",", ":"))
+    return f"{kind}-{sha256(named.encode()).hexdigest()[:32]}"
+
+
+def record(claim: Claim) -> dict[str, Any]:
+    """What a model is shown of a claim: what it says, and when that applies. Nothing of its source,
+    which may name people."""
+    shown: dict[str, Any] = {
+        "id": claim.id,
+        "subject": claim.subject,
+        "predicate": claim.predicate,
+        "object": claim.object,
+    }
+    if claim.text is not None:
+        shown["text"] = claim.text
+    if claim.valid_from != times.NEG:
+        shown["valid_from"] = times.iso(claim.valid_from)
+    if claim.valid_to != times.POS:
+        shown["valid_to"] = times.iso(claim.valid_to)
+    return shown
 
 
 def messages(records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
@@ -177,25 +216,25 @@ def _check(text: str) -> None:
 # ---------------------------------------------------------------- JSON as the standard has it
 
 
-def strict_object(text: str, what: str) -> dict[str, Any]:
+def strict_object(text: str, what: str, flaw: Flaw = Flaw.NOT_JSON) -> dict[str, Any]:
     """The JSON object that a text is, and nothing around it but white space; ``what`` names it.
 
-    Raises `Refused` (not_json) for a key that is there twice, NaN, a number beyond what can be
+    Raises `Refused`, with ``flaw``, for a key that is there twice, NaN, a number beyond what can be
     represented, nesting without end, and all that is not JSON.
     """
     try:
         found = _decoder.decode(text)
     except json.JSONDecodeError as error:
         detail = f"{what} is not JSON: {error.msg} at character {error.pos + 1} of {len(text)}"
-        raise Refused(Flaw.NOT_JSON, detail) from None
+        raise Refused(flaw, detail) from None
     except RecursionError:
-        raise Refused(Flaw.NOT_JSON, f"{what} is nested too deep to be read") from None
+        raise Refused(flaw, f"{what} is nested too deep to be read") from None
     except _NotStrict as error:
-        raise Refused(Flaw.NOT_JSON, f"{what} {error}") from None
+        raise Refused(flaw, f"{what} {error}") from None
     except ValueError:  # Python reads no more than 4,300 digits
-        raise Refused(Flaw.NOT_JSON, f"{what} holds a number of too many digits") from None
+        raise Refused(flaw, f"{what} holds a number of too many digits") from None
     if not isinstance(found, dict):
-        raise Refused(Flaw.NOT_JSON, f"{what} is JSON, but no object")
+        raise Refused(flaw, f"{what} is JSON, but no object")
     return found
 
 
