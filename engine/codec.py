@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 
 from doxa.engine import times
 from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
-from doxa.engine.events import CLASSES, Erasure, Event, Policy, Ref, SourceRef
+from doxa.engine.events import CLASSES, Compaction, Erasure, Event, Policy, Ref, SourceRef
 
 __all__ = [
     "ERASING",
@@ -64,6 +64,7 @@ _HEAD: Final[dict[str, tuple[str, ...]]] = {
         "blocked",
         "of",
         "redacted",
+        "compacted",
     ),
 }
 _SOURCED: Final = ("claim", "support", "correction")
@@ -89,6 +90,8 @@ def _plain(value: Any) -> Any:
         return {"workspace": value.workspace, "id": value.id}
     if isinstance(value, Erasure):
         return erasure_fields(value)
+    if isinstance(value, Compaction):
+        return value.model_dump()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
@@ -229,6 +232,7 @@ _LISTS: Final = frozenset(
         *("archived", "restored"),
     )
 )
+_MAYBE_SHARED: Final = ("overrides", "blocked")  # that name one, perhaps in the shared workspace
 _LISTS_SAID: Final = ("subjects", "recall_when")
 
 
@@ -260,6 +264,9 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
         fields[name] = tuple(
             Ref(**item) if isinstance(item, dict) else item for item in fields[name]
         )
+    for name in _MAYBE_SHARED:
+        if isinstance(fields.get(name), dict):
+            fields[name] = Ref(**fields[name])
     if "redacted" in fields:
         fields["redacted"] = tuple(
             Erasure.model_construct(**item | {"agrees": tuple(item.get("agrees", ()))})

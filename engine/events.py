@@ -14,6 +14,8 @@ from pydantic import model_validator
 from doxa.engine import times
 from doxa.engine.fields import (
     CARRIED,
+    Compaction,
+    Compactions,
     Days,
     Digest,
     Erasure,
@@ -26,6 +28,7 @@ from doxa.engine.fields import (
     Parameters,
     Phrases,
     Ref,
+    Reference,
     References,
     Share,
     SourceField,
@@ -42,6 +45,7 @@ __all__ = [
     "Artefact",
     "Citation",
     "Claim",
+    "Compaction",
     "Correction",
     "Erasure",
     "Event",
@@ -52,6 +56,7 @@ __all__ = [
     "Support",
     "Withdrawal",
     "equality_key",
+    "named",
     "same_content",
 ]
 
@@ -71,8 +76,19 @@ POLICIES: Final[dict[str, tuple[str, ...]]] = {
     "overrides": ("of", "author"),
     "blocked": ("of",),
     "redacted": (),
+    "compacted": (),
 }
 _NAMING: Final = ("scored", "expires", "decays", "overrides", "blocked")  # and what they say of it
+
+
+def named(value: object) -> tuple[str | Ref, ...]:
+    """The references of a field: of one that holds one, none, or several."""
+    if value is None:
+        return ()
+    if isinstance(value, str | Ref):
+        return (value,)
+    assert isinstance(value, tuple), value
+    return value
 
 
 class Event(Model):
@@ -88,7 +104,7 @@ class Event(Model):
     @model_validator(mode="after")
     def _own_workspace(self) -> Self:
         for field in self.SHAREABLE:
-            for ref in getattr(self, field):
+            for ref in named(getattr(self, field)):
                 if isinstance(ref, Ref) and ref.workspace not in ("", self.workspace):
                     refuse(
                         f"{field} names {ref.id!r} in workspace {ref.workspace!r}; only the "
@@ -297,10 +313,11 @@ class Policy(Event):
       it is meant of that alone, ``until`` when, the ``evidence`` and the ``author``.
       ``overrides``: a rejection, in spite of which the claim ``of`` is recorded. ``blocked``: a
       rejection, by which the claim ``of`` was kept out.
-    - ``redacted``: what was erased.
+    - ``redacted``: what was erased. ``compacted``: what the log keeps a record of alone.
     """
 
     TYPE = "policy"
+    SHAREABLE = ("overrides", "blocked")
 
     single_valued: Name | None = None
     contradicts: tuple[Name, ...] = ()
@@ -320,10 +337,11 @@ class Policy(Event):
     until: int | None = None
     evidence: Text | None = None
     author: Label | None = None
-    overrides: Name | None = None
-    blocked: Name | None = None
+    overrides: Reference | None = None
+    blocked: Reference | None = None
     of: Name | None = None
     redacted: Erasures = ()
+    compacted: Compactions = None
     reason: Text | None = None
 
     @model_validator(mode="after")
@@ -392,7 +410,7 @@ def _said(event: Event, field: str) -> object:
     """What a field says; of references, what they mean, each once."""
     value = getattr(event, field)
     if field in type(event).SHAREABLE:
-        return tuple(dict.fromkeys(map(event.key, value)))
+        return tuple(dict.fromkeys(map(event.key, named(value))))
     return value
 
 

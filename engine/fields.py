@@ -16,6 +16,8 @@ __all__ = [
     "CARRIED",
     "LABEL_LIMIT",
     "PHRASES",
+    "Compaction",
+    "Compactions",
     "Days",
     "Digest",
     "Erasure",
@@ -28,6 +30,7 @@ __all__ = [
     "Parameters",
     "Phrases",
     "Ref",
+    "Reference",
     "References",
     "Share",
     "SourceField",
@@ -224,6 +227,7 @@ def _listed(value: object) -> object:
     return tuple(dict.fromkeys(_reference(item) for item in value))
 
 
+Reference = Annotated[Any, BeforeValidator(_reference)]
 References = Annotated[tuple[Any, ...], BeforeValidator(_listed)]
 
 
@@ -281,3 +285,20 @@ def _erasures(value: object) -> object:
 
 
 Erasures = Annotated[tuple[Erasure, ...], BeforeValidator(_erasures)]
+
+
+class Compaction(Model):
+    """What was compacted by a pass and by those before it: in how many ``stretches`` of how many
+    ``events``, between which positions, and the digest of their record."""
+
+    first: int
+    last: int
+    stretches: int
+    events: int
+    digest: Digest
+
+
+Compactions = Annotated[
+    Compaction | None,
+    BeforeValidator(lambda v: Compaction.model_validate(dict(v)) if isinstance(v, Mapping) else v),
+]

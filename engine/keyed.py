@@ -9,10 +9,11 @@ from __future__ import annotations
 import hmac
 from typing import Final
 
-__all__ = ["PERSPECTIVE", "PREDICATE", "SECRET", "SUBJECT", "Keyed"]
+__all__ = ["BLOCKED", "PERSPECTIVE", "PREDICATE", "SECRET", "SUBJECT", "VALUE", "Keyed"]
 
 SECRET: Final = 32  # bytes
 SUBJECT, PREDICATE, PERSPECTIVE = "subject", "predicate", "perspective"  # labels
+VALUE, BLOCKED = "value", "blocked"
 
 
 class Keyed:

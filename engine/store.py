@@ -299,13 +299,20 @@ class LogStore:
     def keyed(self) -> Keyed:
         """What makes digests with the ledger's secret. A ledger of an earlier doxa, which has
         none, is given one, for which it has to be writable."""
+        found = self.keyed_if_made()
+        if found is None:
+            with self.write() as transaction:
+                transaction.make_secret(os.urandom(SECRET))
+            found = self.keyed_if_made()
+            assert found is not None, "a secret was just made"
+        return found
+
+    def keyed_if_made(self) -> Keyed | None:
+        """`keyed`, or nothing where no digest was ever made with a secret of this ledger."""
         if self._keyed is None:
-            for _ in range(2):
-                rows = self._readers.select("SELECT value FROM meta WHERE key='secret'")
-                if rows:
-                    break
-                with self.write() as transaction:
-                    transaction.make_secret(os.urandom(SECRET))
+            rows = self._readers.select("SELECT value FROM meta WHERE key='secret'")
+            if not rows:
+                return None
             try:
                 self._keyed = Keyed(bytes.fromhex(rows[0][0]))
             except (AssertionError, TypeError, ValueError):

@@ -181,6 +181,8 @@ def _policy(fields: dict[str, Any], event: ev.Policy) -> None:
             value = [codec.erasure_fields(one) for one in value]
         if not value:
             continue
+        if isinstance(value, ev.Ref):
+            (value,) = _references([value])
         fields[name] = list(value) if isinstance(value, tuple) else value
         for other in others:
             said = getattr(event, other)

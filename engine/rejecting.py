@@ -1,0 +1,130 @@
+"""The normal form of a value: what two values share where rejecting one rejects the other.
+
+Values are JSON values and texts. Two are equal here that differ in nothing but case, white space,
+the Unicode normal form, or how their JSON is written. In this order:
+
+1. a text is brought to NFC, case-folded (Unicode's full folding: ``ß`` is ``ss``), and brought to
+   NFC once more; each run of white space in it becomes one space, and none is left at its ends;
+2. a text that is then a JSON object or array, nested at most `NESTED` deep, is that value;
+3. numbers are by value, and true, false and null are themselves; lists are in their order, objects
+   by their keys; every text in them, and every key, is brought to the form of step 1.
+
+Nothing else makes values equal: a number is not the text of its digits, true is not 1, and what
+only looks alike (other letters, ligatures, characters without width) is another value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring
+from typing import Any, Final, NoReturn
+from unicodedata import normalize
+
+from doxa.engine.events import equality_key
+from doxa.engine.fields import DEPTH_LIMIT
+
+__all__ = ["NESTED", "normal", "texts_in"]
+
+NESTED: Final = DEPTH_LIMIT  # lists and objects in one another; a value has no more
+
+_STEPS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def normal(value: object) -> str:
+    r"""The normal form of a JSON value or a text.
+
+    >>> normal(" Caf\u00e9\u00a0 NOIR ") == normal("cafe\u0301 noir")
+    True
+    >>> normal('{"b": 1.0, "A": [true]}') == normal({"a": [True], "b": 1})
+    True
+    >>> normal(1) == normal("1"), normal(1) == normal(True)
+    (False, False)
+    """
+    if type(value) is not str:
+        return _form(value)
+    text = _folded(value)
+    if text[:1] in _OPENING and text[-1:] in _CLOSING:
+        found = _read(text)
+        if found is not None:
+            return _form(found)
+    return encode_basestring(text)
+
+
+_OPENING: Final = ("[", "{")
+_CLOSING: Final = ("]", "}")
+
+
+def _folded(text: str) -> str:
+    """A text in the form of the first step."""
+    if text.isascii():
+        text = text.lower()
+    else:
+        text = normalize("NFC", normalize("NFC", text).casefold())
+    return " ".join(text.split())
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The keys and values of an object, also where a key is there several times."""
+
+
+def _form(value: object) -> str:
+    """The normal form of a value that is no text of its own."""
+    if isinstance(value, str):
+        return encode_basestring(_folded(value))
+    if isinstance(value, Mapping | _Pairs):
+        pairs: Iterable[tuple[str, Any]] = value.items() if isinstance(value, Mapping) else value
+        inner = sorted((encode_basestring(_folded(key)), _form(item)) for key, item in pairs)
+        return "{" + ",".join(f"{key}:{item}" for key, item in inner) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_form, value)) + "]"
+    return equality_key(value)
+
+
+def _read(text: str) -> object:
+    """The object or array that a text is; ``None`` where it is none."""
+    depth = deepest = 0
+    for step in _STEPS.finditer(text):
+        mark = step[0]
+        if mark in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark in "]}":
+            depth -= 1
+    if deepest > NESTED + 1:
+        return None
+    try:
+        found: object = _DECODER.decode(text)
+    except ValueError:
+        return None
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_Pairs, parse_constant=_no_constant, parse_float=_finite
+)
+
+
+def texts_in(broken: str) -> list[str]:
+    """The texts in quotation marks in a line that is no JSON; as they read where they can be."""
+    found = []
+    for match in _TEXT.finditer(broken):
+        try:
+            found.append(str(json.loads(match[0], strict=False)))
+        except ValueError:
+            found.append(match[0][1:-1])
+    return found
