@@ -2,8 +2,8 @@
 as they contradict each other.
 
 Two claims of one workspace and perspective are related where they have one subject, whatever their
-kinds; or where each is the only one about its subject, and they share `SHARED` stems at least that
-are no function words and occur in `WIDESPREAD` such claims at most. A group has at most `MOST`
+kinds; or where each is the only one about its subject, and in subject, object and text they share
+`SHARED` stems at least that are no function words and occur in `WIDESPREAD` such claims at most. A group has at most `MOST`
 claims: of one subject these are taken in log order, so that a new claim changes the last group
 alone; across subjects each claim in log order gathers the nearest of those that are still free.
 
@@ -171,8 +171,8 @@ def _undeclared(view: TruthView, pair: tuple[str, str]) -> str | None:
 
 
 def _stems(claim: ev.Claim) -> frozenset[str]:
-    """The stems of what a claim says that are about something."""
-    said = f"{spoken(claim.subject, claim.predicate, claim.object)} {claim.text or ''}"
+    """The stems of a claim's subject, object and text that are about something."""
+    said = f"{spoken(claim.subject, '', claim.object)} {claim.text or ''}"
     return frozenset(words(said)) - _FUNCTION_STEMS
 
 
