@@ -22,6 +22,8 @@ from doxa.arguments import (
 from doxa.assembling import Assembling
 from doxa.auditing import Auditing, pins
 from doxa.calibrating import Calibrating
+from doxa.consolidating import Consolidating
+from doxa.dreaming import Dreaming
 from doxa.engine import times
 from doxa.engine.errors import (
     CallerError,
@@ -83,7 +85,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying, Assembling, Auditing):
+class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -379,11 +381,14 @@ class Ledger(Writing, Querying, Assembling, Auditing):
     areplay = _twin(Assembling.replay)
     averify = _twin(verify)
     ahead = _twin(Auditing.head)
+    abackup = _twin(Auditing.backup)
     asql = _twin(Querying.sql)
     aexport_parquet = _twin(Querying.export_parquet)
     aindex = _twin(Recalling.index)
     arecall = _twin(Recalling.recall)
     arecall_batch = _twin(Recalling.recall_batch)
     acalibrate = _twin(Calibrating.calibrate)
+    aconsolidate = _twin(Consolidating.consolidate)
+    adream = _twin(Dreaming.dream)
     acalibration = _twin(Calibrating.calibration)
     acalibration_drift = _twin(Calibrating.calibration_drift)

@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from doxa.engine.documents import spoken
@@ -147,6 +148,8 @@ def denial(subject: str, predicate: str, value: Any, text: str | None = None) ->
     if not isinstance(value, str):
         return Denial((equality_key(value), *_signs(said), *left), denied)
     object, inside = _without_denial(value)
+    if not object:  # nothing is left to deny
+        return Denial((equality_key(value), *_signs(said), *left), False)
     return Denial((object, *_signs(said), *left), denied or inside)
 
 
@@ -154,7 +157,7 @@ def _without_denial(text: str) -> tuple[tuple[str, ...], bool]:
     """The stems of a text without its negations, and whether it had any."""
     left, denied = [], False
     parts = list(_parts(text))
-    for word, behind in zip(parts, (*parts[1:], ""), strict=True):
+    for word, behind in zip_longest(parts, parts[1:], fillvalue=""):
         if word in _NOT and not _DIGIT.match(behind):  # "no 5" is a number
             denied = True
         elif word.endswith("n't"):
@@ -206,7 +209,7 @@ def _turns(text: str) -> Iterator[str]:
 
 def _measures(parts: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each number, with the word behind it."""
-    for word, behind in zip(parts, (*parts[1:], ""), strict=True):
+    for word, behind in zip_longest(parts, parts[1:], fillvalue=""):
         if _DIGIT.match(word):
             yield word, behind
 

@@ -148,6 +148,8 @@ NOT_DENIED = [
     (("London", "Ada lives in London"), ("London", "Ada lives in London, not in Paris")),
     (("perfume 5", None), ("perfume No 5", None)),
     (("coffee?", None), ("no coffee", None)),
+    (("no", None), ("", None)),
+    (("not", None), ("!!!", None)),
     ((5, None), (-5, None)),
 ]
 
@@ -170,6 +172,18 @@ def test_of_many_that_deny_each_other_each_is_in_a_pair() -> None:
 VOCABULARY = ["not", "5", "6", "km", "dark", "roast", "coffee", "beans", "the", "ada", "?", "x-1"]
 SENTENCES = st.lists(st.sampled_from(VOCABULARY), max_size=12).map(" ".join)
 FEW = st.lists(st.sampled_from(["dark", "roast", "tea"]), min_size=3, max_size=10).map(" ".join)
+PHRASE = "ada keeps tea from the green hills beside her old brown bread box"
+LONG = PHRASE.split()
+CUT = st.sets(st.integers(0, len(LONG) - 1), max_size=4).map(
+    lambda gone: " ".join(word for place, word in enumerate(LONG) if place not in gone)
+)
+
+
+@given(st.lists(CUT, max_size=25))
+def test_groups_of_almost_the_same_are_those_of_the_definition(objects: list[str]) -> None:
+    wordings = [wording("s", "p", value) for value in objects]
+    told = [oracle.Statement(each.guard, each.words) for each in wordings]
+    assert grouped(wordings) == oracle.groups(told)
 
 
 @given(st.lists(st.one_of(SENTENCES, FEW, st.integers(0, 2)), max_size=25))

@@ -1,0 +1,149 @@
+"""Observations that a consolidation has recorded: found again by what they rest on.
+
+The id of an observation is made of the ids of its evidence and of how many origins are behind it.
+What consolidations record is told from what people record by these ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from doxa.engine import events as ev
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.graph import CLAIM, CORRECTION, NONE, entity
+from doxa.engine.retention import archived
+from doxa.engine.view import TruthView
+
+__all__ = ["OBSERVATION", "Observations", "Told", "contradiction_id", "keyed"]
+
+OBSERVATION: Final = "observation"  # the kind of the claims, and how their ids begin
+
+
+class Told(NamedTuple):
+    """What becomes of an observation, as a `Step`, and what is to be appended for that."""
+
+    step: str
+    events: tuple[ev.Event, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def keyed(kind: str, workspace: str, ids: Iterable[str]) -> str:
+    """The id of what is derived from a set of claims of one workspace: the same for the same set.
+
+    >>> keyed("observation", "", ["b", "a"]) == keyed("observation", "", ["a", "b", "b"])
+    True
+    """
+    named = json.dumps([workspace, *sorted(set(ids))])
+    return f"{kind}/{sha256(named.encode()).hexdigest()[:32]}"
+
+
+def contradiction_id(workspace: str, ids: Iterable[str]) -> str:
+    """The id under which it is declared that claims contradict each other."""
+    return keyed("contradiction", workspace, ids)
+
+
+class Observations:
+    """The observations at a view of one workspace."""
+
+    def __init__(self, view: TruthView) -> None:
+        self.view, self.graph, self.belief = view, view.graph, view.belief
+
+    def id_of(self, claims: Iterable[ev.Claim], proofs: int) -> str:
+        """The id of the observation of some claims, with so many origins behind them."""
+        ids = [claim.id for claim in claims]
+        return f"{keyed(OBSERVATION, self.view.workspace, ids)}/{proofs}"
+
+    def resting_on(self, rows: Iterable[int]) -> list[int]:
+        """The rows of the observations that rest on any of some claims, in log order."""
+        graph, found = self.graph, set()
+        for row in rows:
+            for support in graph.dependents.get(row):
+                claim = graph.s_claim[support]
+                if graph.c_carried[claim] == support and self._ours(claim):
+                    found.add(claim)
+        return sorted(found)
+
+    def evidence(self, row: int) -> frozenset[int]:
+        """The rows of the claims that an observation rests on."""
+        return frozenset(self.graph.s_because.get(self.graph.c_carried[row]))
+
+    def _ours(self, row: int) -> bool:
+        graph = self.graph
+        kind = graph.names.texts[graph.c_kind[row]]
+        return (
+            graph.c_pos[row] <= self.view.k
+            and kind == OBSERVATION
+            and graph.claim_id(row).startswith(f"{OBSERVATION}/")
+        )
+
+    def standing_by(self, claim: ev.Claim, rows: Sequence[int]) -> Told | None:
+        """What is to be appended so that an observation of some claims stands, and no other of
+        fewer of them; ``None`` where that is so."""
+        found = self.graph.find(claim.workspace, claim.id)
+        evidence = frozenset(rows)
+        resting = self.resting_on(rows)
+        older = [row for row in resting if self._replaced(row, found, evidence)]
+        supersedes = tuple(self.graph.claim_id(row) for row in older)
+        replacing = [self._correction(claim, id) for id in supersedes]
+        if found == NONE:
+            if not resting and all(self._archived(row) for row in rows):
+                return None  # nobody wants to see it, in whatever words
+            return Told("observed", (claim, *replacing), supersedes)
+        if found & 7 != CLAIM or not self._ours(found >> 3):
+            return Told("settled", reason=f"the id {claim.id!r} is taken")
+        standing = self.belief.standing(found >> 3, self.view.v, self.view.k)
+        if standing in HELD:
+            return Told("observed", tuple(replacing), supersedes) if replacing else None
+        own = self._own_corrections(found >> 3) if standing is Standing.SUPERSEDED else None
+        if own is None:
+            return Told("settled", reason=f"the observation is {standing}: somebody took it back")
+        return Told("restored", (*map(self._withdrawal, own), *replacing), supersedes)
+
+    def _replaced(self, row: int, new: int, evidence: frozenset[int]) -> bool:
+        """Whether an earlier observation gives way to that of some claims: what still holds of its
+        evidence is among them, and it is not one of more, which comes back by itself."""
+        view, belief = self.view, self.belief
+        if new == entity(CLAIM, row):
+            return False
+        standing = belief.standing(row, view.v, view.k)
+        if standing not in HELD and standing is not Standing.UNSUPPORTED:
+            return False
+        own = self.evidence(row)
+        left = {claim for claim in own if belief.held(claim, view.v, view.k)}
+        return left <= evidence and not evidence < own
+
+    def _archived(self, row: int) -> bool:
+        return archived(self.belief, entity(CLAIM, row), self.view.v, self.view.k)
+
+    def _own_corrections(self, row: int) -> list[int] | None:
+        """The live corrections of an observation, if all put other observations in its place."""
+        found = list(self.belief.live_corrections(row, self.view.v, self.view.k))
+        by = self.graph.k_by
+        if all(by[each] != NONE and self._ours(by[each]) for each in found):
+            return found
+        return None
+
+    def _correction(self, claim: ev.Claim, older: str) -> ev.Correction:
+        # another one each time: what was taken back since is not recorded again under its id
+        return ev.Correction(
+            id=keyed("consolidation", claim.workspace, (claim.id, older, str(self.view.k))),
+            workspace=claim.workspace,
+            corrects=older,
+            by=claim.id,
+            reason="consolidated anew: its evidence has changed",
+        )
+
+    def _withdrawal(self, correction: int) -> ev.Withdrawal:
+        graph = self.graph
+        id = graph.id_of(entity(CORRECTION, correction))
+        workspace = graph.names.texts[graph.k_ws[correction]]
+        return ev.Withdrawal(
+            id=keyed("consolidation", workspace, (id, str(self.view.k))),
+            workspace=workspace,
+            target=id,
+            reason="consolidated anew: its evidence is as it was",
+        )
