@@ -131,7 +131,7 @@ def verify(
 
     try:
         rows = [row[:5] for page in ledger.recorder.read_rows() for row in page]
-        log = Log.from_rows(rows)
+        log = Log.from_rows(rows, ledger.recorder.keyed.secret)
         _compare(ledger, log, report, told)
         _rings(ledger, log, report)
     except (

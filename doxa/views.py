@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from doxa.engine import times
 from doxa.engine import view as engine_view
-from doxa.engine.errors import Contested, SeveralHeld
+from doxa.engine.errors import Contested, Erased, SeveralHeld
+from doxa.engine.graph import CLAIM, entity
 
 if TYPE_CHECKING:
     import pandas
@@ -67,17 +68,21 @@ class TruthView(engine_view.TruthView):
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What was believed from one commit on: the distinct values held, perhaps none."""
+    """What was believed from one commit on: the distinct values held, perhaps none. ``erased`` are
+    the ids of claims that were held too, and whose content is gone."""
 
     known_at: datetime
     revision: int
     values: tuple[Any, ...]
     contested: bool
+    erased: tuple[str, ...] = ()
 
     @property
     def value(self) -> Any:
-        """The one value; ``None`` where nothing was held. Raises `Contested` and `SeveralHeld` as
-        a view does."""
+        """The one value; ``None`` where nothing was held. Raises `Erased`, `Contested` and
+        `SeveralHeld` as a view does."""
+        if self.erased:
+            raise Erased(f"as known at revision {self.revision}, {', '.join(self.erased)} was held")
         if self.contested:
             raise Contested(f"contested as known at revision {self.revision}: {self.values!r}")
         if len(self.values) > 1:
@@ -101,7 +106,7 @@ def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
                 due.setdefault(k, []).append(row)
     held: list[int] = []  # in log order
     found: list[Belief] = []
-    last: tuple[frozenset[str], bool] = (frozenset(), False)
+    last: tuple[frozenset[str], bool, tuple[str, ...]] = (frozenset(), False, ())
     for k in sorted(due):
         for row in set(due[k]):
             place = bisect_left(held, row)
@@ -110,10 +115,11 @@ def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
             if belief.held(row, view.v, k):
                 held.insert(place, row)
         distinct, contested = view.held_values(held, k)
-        state = (frozenset(distinct), contested)
+        gone = tuple(graph.claim_id(row) for row in held if entity(CLAIM, row) in graph.erased)
+        state = (frozenset(distinct), contested, gone)
         if state == last:
             continue
         last = state
         known_at = times.moment(graph.recorded_of(k))
-        found.append(Belief(known_at, k, tuple(distinct.values()), contested))
+        found.append(Belief(known_at, k, tuple(distinct.values()), contested, gone))
     return found

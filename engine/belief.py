@@ -439,6 +439,10 @@ class Belief(Rivalry):
                 self._note_origin(origins, row)
         return origins
 
+    def forget_origins(self) -> None:
+        """Forgets which origins are behind claims; they are found again."""
+        self._origins = {}
+
     def _note_origin(self, origins: Origins, row: int) -> None:
         graph = self.graph
         if graph.s_source[row] == NONE or graph.s_refutes[row]:

@@ -57,7 +57,7 @@ _ASKED_FIRST: Final = ("belief.beliefs.since", "belief.beliefs.leaf_of")
 _FOUND_AGAIN: Final = {
     "graph": (
         *("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
-        *("erased", "erased_at", "erased_about", "foreseen", "keyed"),
+        *("erased", "erased_at", "erased_about", "unblanked", "foreseen", "keyed"),
     ),
     "belief": (
         "graph",
@@ -69,6 +69,7 @@ _FOUND_AGAIN: Final = {
         "_object_keys",
         "_rivals_about",
         "_digested",
+        "_erased_rivals",
         "crowds",
     ),
     "registry": ("belief", "graph", "payload", "_bound", "_fingerprints"),

@@ -29,6 +29,10 @@ class Crowds:
         """Whether a key was found to have many."""
         return subject << 32 | predicate in self._parts
 
+    def forget(self) -> None:
+        """Forgets all parts; they are made again when they are asked for."""
+        self._parts = {}
+
     def about(self, subject: int, predicate: int, v: Instant, few: int) -> list[int]:
         """The claims whose own intervals hold an instant, in no order. Looks one by one at up to
         ``few`` that are newer than the parts. O(log² n + those found)."""

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.keyed import Keyed
-from doxa.engine.numbers import Lists, Numbers
+from doxa.engine.numbers import Keys, Lists, Numbers
 from doxa.engine.timeline import Timeline
 
-__all__ = ["ARCHIVED", "EXPIRES", "REDACTED", "REJECTED", "RESTORED", "SCORED", "Policies"]
+__all__ = ["ARCHIVED", "EXPIRES", "REDACTED", "REJECTED", "RESTORED", "SCORED", "Notes", "Policies"]
 
 _WHAT: Final = {name: place for place, name in enumerate(ev.POLICIES)}
 SCORED, EXPIRES, ARCHIVED, RESTORED = (
     _WHAT[name] for name in ("scored", "expires", "archived", "restored")
 )
 REJECTED, REDACTED = _WHAT["rejected"], _WHAT["redacted"]
+
+
+class Notes(Lists):
+    """Lists that know in which order their values came, so that nobody has to look at all of them
+    to see what is new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: tuple[Keys, Any, Any] | None = None  # what was there at the opening
+        self.added_key, self.added = array("q"), array("i")
+
+    def add(self, key: int, value: int) -> None:
+        """Appends to the list of a key."""
+        super().add(key, value)
+        self.added_key.append(key)
+        self.added.append(value)  # the last of all: readers look at no more than that
+
+    def load(self, keys: Keys, starts: Any, values: Any) -> None:
+        """Takes sealed parts over."""
+        super().load(keys, starts, values)
+        self.loaded = keys, starts, values
 
 
 class Policies(Timeline):
@@ -39,7 +60,7 @@ class Policies(Timeline):
         self.p_what = bytearray()  # which of `POLICIES` it is, by place
         self.p_at = array("q")  # when it ends, or what it names; else NEG
         self.p_number = array("d")  # an importance, or days; else -1
-        self.policies_on = Lists()  # claim or artefact → policies that score, archive, … it
+        self.policies_on = Notes()  # claim or artefact → policies that score, archive, … it
         self.decays_of = Lists()  # kind → policy rows
         self.rejections = Lists()  # digest → policy rows
         self.p_about = Numbers()  # rejection → predicate, where it is meant of that alone
@@ -49,6 +70,7 @@ class Policies(Timeline):
         self.blank = array("i")  # entities, as they were found to be so
         self.erased: dict[int, ev.Erasure] = {}  # entity → what is kept of it
         self.erased_at: dict[int, int] = {}  # entity → position of that policy
+        self.unblanked: list[int] = []  # those whose content is still here
         self.erased_about: dict[str, list[int]] = {}  # digest of the subject → rows of claims
         self.foreseen: Callable[[str, str], ev.Erasure | None] = lambda workspace, id: None
         self.keyed: Callable[[], Keyed] | None = None  # what makes the digests

@@ -10,12 +10,14 @@ from typing import Any, Final
 __all__ = [
     "CallerError",
     "ClockError",
+    "Compacted",
     "ConflictError",
     "Contested",
     "CorrectionRing",
     "DamageError",
     "DoxaError",
     "DuplicateId",
+    "Erased",
     "InvalidEvent",
     "InvalidSignature",
     "InvalidTime",
@@ -27,6 +29,8 @@ __all__ = [
     "SeveralHeld",
     "StorageError",
     "UnknownTarget",
+    "ValueHeld",
+    "ValueRejected",
     "ViewMoved",
     "workspace_in_words",
 ]
@@ -142,6 +146,29 @@ class Contested(SeveralHeld):
     code = "contested"
 
 
+class Erased(CallerError):
+    """The answer, or a part of it, was erased, and nobody can give it any more."""
+
+    code = "erased"
+
+
+class Compacted(CallerError):
+    """The answer lies in a compacted stretch of the log, and nobody can give it any more.
+
+    ``count`` says how many events the stretches hold in which it lies, ``digest`` is the SHA-256
+    that their record has, in hex.
+    """
+
+    code = "compacted"
+
+    def __init__(self, message: object = "", count: int = 0, digest: str = "") -> None:
+        super().__init__(message, count, digest)
+        self.count, self.digest = count, digest
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class NotALedger(CallerError):
     """The path holds something, but not a ledger."""
 
@@ -170,6 +197,27 @@ class RevisionConflict(ConflictError):
     """The workspace has moved past the revision that the append expected."""
 
     code = "revision_conflict"
+
+
+class ValueRejected(ConflictError):
+    """The object or text of a claim is a value that is rejected; the claim was kept out.
+
+    ``claim`` and ``workspace`` are those of the claim, ``rejections`` the ids of what it ran into,
+    ``audits`` the ids of the events that say so in the log. None of them holds the value.
+    """
+
+    code = "rejected"
+    claim: str = ""
+    workspace: str = ""
+    rejections: tuple[str, ...] = ()
+    audits: tuple[str, ...] = ()
+
+
+class ValueHeld(ConflictError):
+    """A value can't be rejected, since claims that are held say it; ``claims`` are their ids."""
+
+    code = "value_held"
+    claims: tuple[str, ...] = ()
 
 
 class ClockError(ConflictError):

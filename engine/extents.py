@@ -69,7 +69,7 @@ class Extents(Direct):
             self.changes.subjects[row] = position
             if graph.c_carried[row] != NONE and not self._derives(row, position):
                 self._begin_support(graph.c_carried[row], position)
-            if graph.c_predicate[row] in graph.single_valued:
+            if graph.single_valued and self.belief.predicate_of(row) in graph.single_valued:
                 self.claims.setdefault(row, position)
         elif kind == SUPPORT:
             self._begin_support(row, position)
@@ -123,7 +123,8 @@ class Extents(Direct):
         predicate = graph.p_predicate.get(row)
         if predicate != NONE:
             everywhere = graph.p_ws[row] == self.belief.shared
-            for claim in self.belief.of_predicate(predicate):
+            saying = sorted(graph.erased_saying(graph.names.texts[predicate]))
+            for claim in (*self.belief.of_predicate(predicate), *saying):
                 if everywhere or graph.p_ws[row] == graph.c_ws[claim]:
                     self._dispute(claim, where, position)
 
@@ -131,8 +132,12 @@ class Extents(Direct):
         """What was erased counts no longer; corrections, withdrawals and policies only lose their
         words."""
         for number, at in self.graph.erased_at.items():
-            if at == position and number & 7 in (CLAIM, SUPPORT, ARTEFACT):
+            if at != position:
+                continue
+            if number & 7 in (CLAIM, SUPPORT):
                 self._renew_later(number, ALL, position)
+            elif number & 7 == ARTEFACT:
+                self.changes.artefacts[number >> 3] = position
 
     # -- extents: withdrawals from the newest back, then sources, then the rest
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
+from doxa.engine.blanking import blank
 from doxa.engine.bulk import Bulk
 from doxa.engine.collector import uncollected
 from doxa.engine.erasures import Erasures
@@ -64,6 +65,7 @@ class Fold:
         self._complete(len(events))
         self.chain = chain
         self.registry.take(apply(self.belief, first, recorded_at, events))
+        self._blank()
 
     def follow(self, pages: Iterable[Sequence[Row]]) -> None:
         """Takes stored rows in, commit by commit; a commit may go on from one page to the next."""
@@ -97,8 +99,18 @@ class Fold:
     def _complete(self, coming: int) -> None:
         """Makes the columns that are still in a checkpoint alone, once it is for more than a few
         new events."""
-        if self.position + coming - self.sealed < WAITING:
-            return
+        if self.position + coming - self.sealed >= WAITING:
+            self._complete_all()
+
+    def _blank(self) -> None:
+        """Takes the content of what was just erased out."""
+        gone = self.belief.graph.unblanked
+        if gone:
+            self._complete_all()
+            blank(self.belief, gone)
+            self.belief.graph.unblanked = []
+
+    def _complete_all(self) -> None:
         belief, graph = self.belief, self.belief.graph
         for part in (belief, graph, graph.ids, belief.beliefs, belief.extents, self.registry):
             complete(part)
@@ -110,6 +122,7 @@ class Fold:
         try:
             self._bulk.follow(rows, page)
             self.chain = rows[-1].chain
+            self._blank()
         except (DoxaError, MemoryError):
             raise
         except Exception as error:  # it was judged before it was written, so it has changed

@@ -258,6 +258,10 @@ class Graph(Rows):
             self.erased_at[number] = self.p_pos[row]
             if number & 7 == CLAIM and self.c_carried[number >> 3] != NONE:
                 self.erased_at[entity(SUPPORT, self.c_carried[number >> 3])] = self.p_pos[row]
+            if number not in self.erased:
+                self.unblanked.append(number)
+                if number & 7 == CLAIM and self.c_carried[number >> 3] != NONE:
+                    self.unblanked.append(entity(SUPPORT, self.c_carried[number >> 3]))
             self._erase(number, one)
 
     def _erase(self, number: int, one: ev.Erasure) -> None:
@@ -284,6 +288,14 @@ class Graph(Rows):
             said = digest(PREDICATE, predicate)
             rows = [row for row in rows if self.erased[entity(CLAIM, row)].predicate == said]
         return sorted(rows)
+
+    def erased_saying(self, predicate: str) -> set[int]:
+        """The erased claims of a predicate. O(erased claims)."""
+        if not self.erased_about or self.keyed is None:
+            return set()
+        said = self.keyed().digest(PREDICATE, predicate)
+        rows = [row for rows in self.erased_about.values() for row in rows]
+        return {row for row in rows if self.erased[entity(CLAIM, row)].predicate == said}
 
     def of_perspective(self, row: int, perspective: str) -> bool:
         """Whether a claim is of a perspective; what an erased one was of is told by its digest."""

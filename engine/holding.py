@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from doxa.engine import events as ev
+from doxa.engine import times
 from doxa.engine.belief import CONTESTED, HOLDS
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, Erased
 from doxa.engine.graph import NONE
 from doxa.engine.points import MIXED, RECORD
 from doxa.engine.rows import SHARED
@@ -19,7 +20,7 @@ from doxa.engine.tables import Objects
 if TYPE_CHECKING:
     from doxa.engine.view import TruthView
 
-__all__ = ["SHARED_ONLY", "check", "held_about", "several"]
+__all__ = ["SHARED_ONLY", "check", "held_about", "refuse_erased", "several"]
 
 SHARED_ONLY: Final = frozenset({SHARED})
 _SIZE: Final = RECORD.size
@@ -39,6 +40,8 @@ def check(text: object) -> None:
 def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int], bool]:
     """The rows of what is held, in log order, and whether any of it is contested."""
     graph = view.graph
+    if graph.erased_about:
+        refuse_erased(view, subject, predicate)
     names, laid = graph.names, graph.points.laid
     if laid is None:
         return _chained(view, subject, predicate)
@@ -82,6 +85,25 @@ def held_about(view: TruthView, subject: str, predicate: str) -> tuple[list[int]
             if stands & CONTESTED:
                 contested = True
     return held, contested
+
+
+def refuse_erased(view: TruthView, subject: str, predicate: str) -> None:
+    """Raises `Erased` where a claim that was held about a subject and predicate, and belongs to the
+    answer, has no content any more."""
+    check(subject)
+    check(predicate)
+    graph = view.graph
+    gone = [
+        row
+        for row in graph.erased_claims(subject, predicate)
+        if view.in_sight(row) and view.belief.held(row, view.v, view.k)
+    ]
+    if gone:
+        raise Erased(
+            f"{subject} {predicate} at {times.iso(view.v)}: the answer as known at revision "
+            f"{view.k} was erased ({', '.join(map(graph.claim_id, gone))}), and nobody can give it "
+            "any more; ask as known now, or for what else is held with claims"
+        )
 
 
 def _chained(view: TruthView, subject: str, predicate: str) -> tuple[list[int], bool]:

@@ -19,11 +19,11 @@ VALUE, BLOCKED = "value", "blocked"
 class Keyed:
     """Makes the digests of one ledger."""
 
-    __slots__ = ("_secret",)
+    __slots__ = ("secret",)
 
     def __init__(self, secret: bytes) -> None:
         assert len(secret) == SECRET, "not a ledger's secret"
-        self._secret = secret
+        self.secret = secret
 
     def digest(self, label: str, *texts: str) -> str:
         """The digest of texts for one purpose, in 64 hexadecimal digits.
@@ -32,4 +32,4 @@ class Keyed:
         False
         """
         words = "\x00".join((label, *texts)).encode("utf-8", "surrogatepass")
-        return hmac.digest(self._secret, words, "sha256").hex()
+        return hmac.digest(self.secret, words, "sha256").hex()

@@ -132,4 +132,6 @@ def standings(belief: Belief, claims: Collection[int], v: Instant, k: int) -> di
         else:  # a hypothesis never holds
             hypothesis = not code & HOLDS and graph.c_kind[claim] == HYPOTHESIS
             found[claim] = _HYPOTHESIS if hypothesis else STANDINGS[code]
+    if graph.erased:
+        found |= {c: Standing.REDACTED for c in many if c * 8 + CLAIM in graph.erased}
     return found

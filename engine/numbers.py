@@ -15,7 +15,7 @@ import numpy as np
 
 from doxa.engine.tables import NONE, Index, Ints
 
-__all__ = ["Keys", "Lists", "Numbers", "Series", "before_each", "chain", "lead"]
+__all__ = ["Keys", "Lists", "Numbers", "Series", "before_each", "chain", "lead", "without"]
 
 _SPREAD: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: multiplicative hashing
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
@@ -132,6 +132,11 @@ class Series:
         """The list of the next row."""
         self.values.extend(values)
         self.ends.append(len(self.values))
+
+    def replace(self, row: int, value: int) -> None:
+        """Puts one value in place of each of a row's."""
+        for place in range(self.ends[row], self.ends[row + 1]):
+            self.values[place] = value
 
 
 class Lists:
@@ -267,3 +272,15 @@ def lead(last: array[int], keys: Ints, row: int) -> None:
     chained = np.flatnonzero(keys != NONE)
     if len(chained):  # where a key is there more than once, its last row stays
         np.frombuffer(last, np.int32)[keys[chained]] = row + chained
+
+
+def without(gone: set[int], first: int, following: array[int]) -> int:
+    """The first of a chain, from which some rows are left out."""
+    while first in gone:
+        first = following[first]
+    at = first
+    while at != NONE:
+        while following[at] in gone:
+            following[at] = following[following[at]]
+        at = following[at]
+    return first

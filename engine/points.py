@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -89,6 +90,15 @@ class Points:
         ):
             records[name] = column[rows]
         self.lay(names, index.shift, index.heads, records.view(np.uint8).data)
+
+    def leave_out(self, names: Names, rows: Sequence[int]) -> None:
+        """Takes claims out of all answers: as if they were recorded after all times. O(claims)."""
+        if self.laid is None:
+            return
+        *_, shift, heads, records = self.laid
+        kept = np.frombuffer(bytes(records), _FIELDS).copy()
+        kept["pos"][np.isin(kept["row"], list(rows))] = np.iinfo(np.int32).max
+        self.lay(names, shift, heads, kept.view(np.uint8).data)
 
     def lay(self, names: Names, shift: int, heads: Any, records: Any) -> None:
         """Takes records over, as they were laid out."""

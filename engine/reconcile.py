@@ -128,7 +128,7 @@ def reconcile(
     def same() -> Iterator[Outcome]:
         for row in registry.in_sight(view):
             if row not in changed:
-                yield _outcome(graph, row, registry.judge(row, view.v, view.k), None)
+                yield _outcome(graph, row, registry.judge(row, view.v, view.k, stood=True), None)
 
     total = sum(graph.artefacts_upto(ws, view.k) for ws in view.workspaces)
     return Reconciliation(
@@ -143,7 +143,8 @@ def _compare(
         v, k = registry.at_registration(row)
     else:
         v, k = since.v, since.k
-    before, after = registry.judge(row, v, k), registry.judge(row, view.v, view.k)
+    before = registry.judge(row, v, k, stood=True)
+    after = registry.judge(row, view.v, view.k, stood=True)
     if before.eligible == after.eligible:
         return None
     cause = _cause(registry, row, (v, k), (view.v, view.k), after.eligible)

@@ -92,36 +92,41 @@ class Registry:
 
     # ------------------------------------------------------------ eligibility
 
-    def judge(self, row: int, v: Instant, k: int) -> Judgement:
-        """The eligibility of an artefact at (v, k); O(what it declares)."""
+    def judge(self, row: int, v: Instant, k: int, *, stood: bool = False) -> Judgement:
+        """The eligibility of an artefact at (v, k); O(what it declares). With ``stood``, as it
+        stood there before anything was erased later on: what a past state is compared by."""
         graph, belief = self.graph, self.belief
+        gone = {} if stood else graph.erased
         id = graph.artefact_id(row)
         if graph.a_pos[row] > k:
             return Judgement(id, False, Reason.NOT_YET_REGISTERED)
         for claim in graph.a_facts[row]:
-            if not belief.held(claim, v, k):
+            if not belief.held(claim, v, k) or entity(CLAIM, claim) in gone:
                 standing = belief.standing(claim, v, k)
                 return Judgement(id, False, Reason.MISSING_FACT, graph.claim_id(claim), standing)
         for support in graph.a_supports[row]:
-            if not belief.live(support, v, k):
+            if not belief.live(support, v, k) or entity(SUPPORT, support) in gone:
                 about = graph.id_of(entity(SUPPORT, support))
                 return Judgement(id, False, Reason.MISSING_SUPPORT, about)
         for source in graph.a_sources[row]:
             if not belief.source_live(source, v, k):
                 about = graph.id_of(entity(SOURCE, source))
                 return Judgement(id, False, Reason.MISSING_SUPPORT, about)
-        if graph.a_snapshot[row] and self._moved(row, v, k):
+        blank = entity(ARTEFACT, row) in graph.erased
+        if graph.a_snapshot[row] and not blank and self._moved(row, v, k):
             return Judgement(id, False, Reason.SNAPSHOT_MISMATCH)
         for citation in graph.a_citations[row]:
-            if not self.eligible(citation, v, k):
+            if not self.judge(citation, v, k, stood=stood).eligible:
                 return Judgement(id, False, Reason.INVALID_CITATION, graph.artefact_id(citation))
         if not belief.counts(entity(ARTEFACT, row), v, k):
             return Judgement(id, False, Reason.WITHDRAWN)
+        if entity(ARTEFACT, row) in gone or graph.erased_at.get(entity(ARTEFACT, row), k + 1) <= k:
+            return Judgement(id, False, Reason.REDACTED)
         return Judgement(id, True)
 
     def eligible(self, row: int, v: Instant, k: int) -> bool:
-        """Whether an artefact may be served at (v, k)."""
-        return self.judge(row, v, k).eligible
+        """Whether an artefact was eligible at (v, k), before anything was erased later on."""
+        return self.judge(row, v, k, stood=True).eligible
 
     def at_registration(self, row: int) -> tuple[Instant, int]:
         """The coordinates of an artefact's own registration."""
@@ -423,7 +428,7 @@ def _judge_id(registry: Registry, view: TruthView, id: Id) -> Judgement:
             return Judgement(name, True, None, None, standing)
         return Judgement(name, False, Reason.MISSING_FACT, name, standing)
     if found != NONE and found & 7 == SUPPORT:
-        live = view.belief.live(found >> 3, view.v, view.k)
+        live = view.belief.live(found >> 3, view.v, view.k) and found not in view.graph.erased
         missing = None if live else Reason.MISSING_SUPPORT
         return Judgement(name, live, missing, None if live else name)
     row, reason = registry.find(view, id)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from doxa.engine import events as ev
-from doxa.engine.graph import CLAIM, Graph
+from doxa.engine.graph import CLAIM, NONE, Graph
 from doxa.engine.history import DenseHistory
 from doxa.engine.keyed import PREDICATE, SUBJECT
 from doxa.engine.rivals import RivalGroup
@@ -32,6 +32,8 @@ class Rivalry(ABC):
         # groups of rivals by workspace and digests, and how many of them there are here
         self._rivals_about: dict[tuple[int, str, str], list[tuple[int, int, int, int]]] = {}
         self._digested = 0
+        # those of erased claims alone, by workspace and digests
+        self._erased_rivals: dict[tuple[int, str | None, str, str], RivalGroup] = {}
 
     @abstractmethod
     def own(self, claim: int) -> Intervals:
@@ -44,6 +46,8 @@ class Rivalry(ABC):
     def rival_group(self, claim: int) -> RivalGroup:
         """The held claims about the subject of a claim and its single-valued predicate."""
         graph = self.graph
+        if graph.erased and claim * 8 + CLAIM in graph.erased:
+            return self._group_of_erased(claim)
         ws, perspective = graph.c_ws[claim], graph.c_perspective[claim]
         subject, predicate = graph.c_subject[claim], graph.c_predicate[claim]
         group = self._rivals.get((ws, perspective, subject, predicate))
@@ -53,13 +57,27 @@ class Rivalry(ABC):
                 group.note(other, self.object_key(other), self.held_hull(other))
         return group
 
-    def group_of_erased(self, claim: int) -> RivalGroup | None:
-        """The rivals of an erased claim, where any that are not erased were looked for. O(groups
-        that were made meanwhile)."""
+    def predicate_of(self, claim: int) -> int:
+        """The code of a claim's predicate; of an erased one it is known where it has one value at a
+        time, else NONE. O(such predicates)."""
+        graph = self.graph
+        one = graph.erased.get(claim * 8 + CLAIM) if graph.erased else None
+        if one is None or one.predicate is None or graph.keyed is None:
+            return graph.c_predicate[claim]
+        digest, texts = graph.keyed().digest, graph.names.texts
+        for code in graph.single_valued:
+            if digest(PREDICATE, texts[code]) == one.predicate:
+                return code
+        return NONE
+
+    def _group_of_erased(self, claim: int) -> RivalGroup:
+        """The rivals of an erased claim: those of its subject and predicate that are not erased,
+        where they were looked for, or else those that are. O(groups made meanwhile)."""
         graph = self.graph
         one = graph.erased[claim * 8 + CLAIM]
-        if one.subject is None or one.predicate is None or graph.keyed is None:
-            return None
+        assert one.subject is not None, one
+        assert one.predicate is not None, one
+        assert graph.keyed is not None, one
         digest, texts = graph.keyed().digest, graph.names.texts
         for ws, perspective, subject, predicate in islice(self._rivals, self._digested, None):
             about = digest(SUBJECT, texts[subject]), digest(PREDICATE, texts[predicate])
@@ -69,7 +87,15 @@ class Rivalry(ABC):
         for place in self._rivals_about.get((graph.c_ws[claim], one.subject, one.predicate), ()):
             if graph.of_perspective(claim, texts[place[1]]):
                 return self._rivals[place]
-        return None
+        key = graph.c_ws[claim], one.perspective, one.subject, one.predicate
+        group = self._erased_rivals.get(key)
+        if group is None:
+            group = self._erased_rivals[key] = RivalGroup()
+            for other in graph.erased_about.get(one.subject, ()):
+                fellow = graph.erased[other * 8 + CLAIM]
+                if key == (graph.c_ws[other], fellow.perspective, fellow.subject, fellow.predicate):
+                    group.note(other, self.object_key(other), self.held_hull(other))
+        return group
 
     def _fellows(self, claim: int) -> Iterator[int]:
         """The claims about the subject and predicate of a claim, and of its perspective, in its
@@ -110,4 +136,4 @@ class Rivalry(ABC):
     def forget_contents(self) -> None:
         """Forgets what claims say; it is found again where it still is."""
         self._rivals, self._object_keys = {}, {}
-        self._rivals_about, self._digested = {}, 0
+        self._rivals_about, self._digested, self._erased_rivals = {}, 0, {}

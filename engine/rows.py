@@ -19,7 +19,7 @@ import numpy as np
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.declared import Policies
-from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain, lead
+from doxa.engine.numbers import Lists, Numbers, Series, before_each, chain, lead, without
 from doxa.engine.points import Points
 from doxa.engine.tables import NONE, Ids, Names, Objects
 
@@ -417,6 +417,19 @@ class Rows(Policies):
             next_subject(first[subject])
             live[key] = first[subject] = row
             row += 1
+
+    def unchain(self, rows: Sequence[int]) -> None:
+        """Takes claims out of the chains of their subjects and predicates; who stands on one of
+        them still gets on. O(claims about these subjects)."""
+        gone = set(rows)
+        subjects = {self.c_subject[row] for row in rows}
+        keys = {self.c_subject[row] << 32 | self.c_predicate[row] for row in rows}
+        for subject in subjects:
+            self._first_subject[subject] = without(
+                gone, self._first_subject[subject], self.c_next_subject
+            )
+        for key in keys:
+            self._first_key[key] = without(gone, self._first_key.get(key), self.c_next_key)
 
     def chain_supports(self, row: int, sources: Sequence[int]) -> None:
         """Puts new supports, which begin at ``row`` and are there, before the others from their

@@ -262,7 +262,7 @@ class _Settlement(Extents):
         for claim in self.changes.subjects if graph.single_valued else ():
             if (
                 graph.c_pos[claim] > self.earlier
-                and graph.c_predicate[claim] in graph.single_valued
+                and belief.predicate_of(claim) in graph.single_valued
             ):
                 moved[claim] = belief.own(claim)
         for claim in moved if graph.single_valued else ():
@@ -311,10 +311,7 @@ class _Settlement(Extents):
 
     def _rivals_of(self, claim: int) -> RivalGroup | None:
         """The rivals of a claim, where its predicate has one value at a time."""
-        graph = self.graph
-        if claim * 8 + CLAIM in graph.erased:
-            return self.belief.group_of_erased(claim)
-        if graph.c_predicate[claim] in graph.single_valued:
+        if self.graph.single_valued and self.belief.predicate_of(claim) in self.graph.single_valued:
             return self.belief.rival_group(claim)
         return None
 
@@ -338,8 +335,6 @@ class _Settlement(Extents):
                 left = subtract(left, self._basis(row, left))
                 if not left:
                     return held
-        if claim * 8 + CLAIM in graph.erased:  # nobody can be told
-            return EMPTY
         for policy in graph.contradictions.get(claim):
             counts = belief.extent_now(entity(POLICY, policy), left)
             if counts:
@@ -355,7 +350,7 @@ class _Settlement(Extents):
 
     def _single_valued(self, claim: int, where: Intervals) -> Iterator[Intervals]:
         graph = self.graph
-        declared = graph.single_valued.get(graph.c_predicate[claim], {})
+        declared = graph.single_valued.get(self.belief.predicate_of(claim), {})
         for workspace in {graph.c_ws[claim], self.belief.shared}:
             for row in declared.get(workspace, ()):
                 counts = self.belief.extent_now(entity(POLICY, row), where)

@@ -11,8 +11,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,11 +30,14 @@ from doxa.engine.errors import (
     DoxaError,
     PayloadTooLarge,
     UnknownTarget,
+    ValueRejected,
 )
 from doxa.engine.fold import Fold
+from doxa.engine.gate import Asked, Gate
 from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Appended, Head, NewEvent, Row, as_new
 from doxa.engine.plain import Plain, plainly
+from doxa.engine.requests import Committed, Request, restamped
 from doxa.engine.salvage import leave_out
 from doxa.engine.store import PAGE, LogStore
 from doxa.engine.transaction import Transaction, as_row
@@ -44,33 +46,6 @@ from doxa.engine.upkeep import Upkeep
 __all__ = ["Committed", "Request", "Stream"]
 
 MANY: Final = 1_000  # events in a commit during which the collector of cycles would look often
-
-
-@dataclass(slots=True)
-class Request:
-    """One commit: all its events or none; or, where ``salvage``, all that can be accepted."""
-
-    events: Sequence[ev.Event | Plain]
-    recorded_at: int | None = None
-    expected: int | None = None  # of the workspaces of the events, and of those that are watched
-    watched: frozenset[str] = frozenset()
-    salvage: bool = False
-    restamp: bool = False  # a recorded_at that is not later than the head's becomes stated_at
-
-
-@dataclass(slots=True)
-class Committed:
-    """What became of one request.
-
-    ``revision`` is the position of its last event in the log, also where all were there already
-    (``new`` is then 0); ``refused`` gives the error of each event left out, by its index.
-    """
-
-    revision: int
-    recorded_at: int
-    new: int
-    repeated: int
-    refused: dict[int, DoxaError] = field(default_factory=dict)
 
 
 class Stream:
@@ -91,6 +66,7 @@ class Stream:
         self._queue = CommitQueue(self._commit)
         self._pending: list[Row] = []  # the events of the transaction under way
         self._touched = False  # whether that transaction has changed the fold
+        self._audited: list[ev.Policy] = []  # what it tells of claims that were kept out
         # The fold, and the last position of it that readers may see: one value, so that no reader
         # ever pairs a position with a fold that holds something else there.
         self._state: tuple[Fold, int] | None = None
@@ -195,13 +171,17 @@ class Stream:
         events = [each.event if isinstance(each, Plain) else each for each in request.events]
         with self._mutex:
             fold, head = self._current(), self.store.head()
+            gate, at = self._gate(fold), request.recorded_at
+            if gate is not None:
+                asked = gate.ask(events, self.store.moment(head) if at is None else at)
+                for index in asked.blocked:
+                    raise asked.blocked[index]
             judged = judge(fold.belief, events, self.payload)
         problems = judged.problems
         if not problems:
             _encoded(judged.new, problems)
         if problems:
             raise problems[min(problems)]
-        at = request.recorded_at
         if judged.new and at is not None and at <= _last(head):
             raise _too_early(at, head)
 
@@ -211,9 +191,18 @@ class Stream:
         """Several commits in one transaction, with one flush; all of them, or an error and none.
 
         ``check`` sees the answers before anything is made durable, and may raise to refuse them.
+        That claims were kept out is recorded even then.
         """
         with self._mutex, uncollected():
-            answers = self._write(requests, together=True, check=check)
+            try:
+                answers = self._write(requests, together=True, check=check)
+            except DoxaError:
+                if self._audited:
+                    stated = any(request.recorded_at is not None for request in requests)
+                    at = times.FIRST if stated else None  # history may go on from where it is
+                    left = Request((), recorded_at=at, salvage=True, audits=self._audited)
+                    self._write([left], together=False)
+                raise
         return [answer for answer in answers if isinstance(answer, Committed)]
 
     def _commit(self, requests: Sequence[Request]) -> list[Committed | Exception]:
@@ -228,7 +217,7 @@ class Stream:
         check: Callable[[list[Committed]], None] | None = None,
     ) -> list[Committed | Exception]:
         answers: list[Committed | Exception] = []
-        self._touched = False
+        self._touched, self._audited = False, []
         try:
             while True:
                 fold = self._current() if self._state is None else self._state[0]
@@ -272,7 +261,7 @@ class Stream:
     ) -> list[Committed]:
         """Writes and folds the requests from one on, together, up to the first that is not of
         plain claims and supports alone, or of which something might be refused."""
-        judge = Plainly(fold.belief.graph)
+        judge, gate = Plainly(fold.belief.graph), self._gate(fold)
         commits: list[tuple[list[NewEvent], int | None]] = []
         accepted: list[Plain] = []
         last = _last(transaction.head)
@@ -281,7 +270,9 @@ class Stream:
             if request.expected is not None or (at is not None and at <= last):
                 break
             events = _all_plain(request.events)
-            if not events or not judge.accepts(events):
+            if not events or request.audits or not judge.accepts(events):
+                break
+            if gate is not None and gate.may_block(events):
                 break
             commits.append(([as_new((*event[:3], ())) for event in events], at))
             accepted += events
@@ -324,14 +315,67 @@ class Stream:
                 raise  # it is written, but not wholly folded: neither may stay
             return error
 
-    def _judged(self, fold: Fold, transaction: Transaction, request: Request) -> Committed:
-        refused: dict[int, DoxaError] = {}
+    def _gate(self, fold: Fold) -> Gate | None:
+        """What asks whether values may be recorded, where any was ever rejected."""
+        if not fold.belief.graph.rejections:
+            return None
+        keyed = self.store.keyed_if_made()
+        return None if keyed is None else Gate(fold.belief, keyed, self.payload)
+
+    def _asked(
+        self, fold: Fold, transaction: Transaction, request: Request
+    ) -> tuple[Asked, int | None]:
+        """Which claims of a request may not be recorded; and its time, if that mattered."""
+        gate, at = self._gate(fold), request.recorded_at
+        if gate is None:
+            return Asked(), at
+        if at is None:
+            at = self.store.moment(transaction.head)
+        upon = max(at, _last(transaction.head) + 1) if request.restamp else at
+        return gate.ask(request.events, upon, request.override), at
+
+    def _leave(
+        self,
+        fold: Fold,
+        transaction: Transaction,
+        audits: Sequence[ev.Policy],
+        stated: int | None,
+    ) -> None:
+        """Records that claims were kept out, in a commit of its own."""
+        audits = self._fresh(fold, audits)
+        if not audits:
+            return
+        at = None if stated is None else max(stated, _last(transaction.head) + 1)
+        encoded = [_new(event) for event in audits]
+        put = transaction.append(encoded, recorded_at=at)
+        self._given_out(transaction, [put], [encoded])
+        fold.apply(put.first, put.recorded_at, audits, transaction.head.chain)
+
+    def _fresh(self, fold: Fold, audits: Sequence[ev.Policy]) -> list[ev.Policy]:
+        """Those that are not in the log yet, each once."""
+        self._audited += audits
+        told = {(event.workspace, event.id): event for event in audits}
+        find = fold.belief.graph.find
+        return [event for place, event in told.items() if find(*place) == NONE]
+
+    def _judged(
+        self, fold: Fold, transaction: Transaction, request: Request
+    ) -> Committed | ValueRejected:
+        asked, recorded_at = self._asked(fold, transaction, request)
+        if asked.blocked and not request.salvage:
+            self._leave(fold, transaction, asked.audits, recorded_at)
+            return asked.blocked[min(asked.blocked)]
+        refused: dict[int, DoxaError] = {**asked.blocked}
         given = [each.event if isinstance(each, Plain) else each for each in request.events]
+        given += asked.overrides
         events = dict(enumerate(given))
-        recorded_at, head = request.recorded_at, transaction.head
+        known = partial(_known, fold.belief.graph)
+        if refused:
+            leave_out(events, refused, given, known)
+        head = transaction.head
         last = _last(head)
         if request.restamp and recorded_at is not None and recorded_at <= last:
-            events, recorded_at = _restamped(recorded_at, events), last + 1
+            events, recorded_at = restamped(recorded_at, events), last + 1
         while True:
             order = list(events)
             judged = judge(fold.belief, list(events.values()), self.payload)
@@ -343,14 +387,18 @@ class Stream:
             if not request.salvage:
                 raise problems[min(problems)]
             refused.update(problems)
-            leave_out(events, refused, given, partial(_known, fold.belief.graph))
+            leave_out(events, refused, given, known)
         repeated = len(judged.repeated)
-        if not new:
+        audits = self._fresh(fold, [*request.audits, *asked.audits])
+        if not new and not audits:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
-        if request.expected is not None:
+        if new and request.expected is not None:
             seen = request.watched.union(event.workspace for event in new.values())
             expect(fold.belief, seen, request.expected, fold.position)
+        if new and request.guard is not None:
+            request.guard(fold)
         self._touched = True
+        encoded += map(_new, audits)
         try:
             put = transaction.append(encoded, recorded_at=recorded_at)
         except (CallerError, ConflictError) as error:  # the time that it states
@@ -359,9 +407,12 @@ class Stream:
             early = recorded_at is not None and recorded_at <= last
             why = _too_early(recorded_at or 0, head) if early else error
             refused.update(dict.fromkeys(new, why))
+            self._leave(fold, transaction, audits, recorded_at)
+            head = transaction.head
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         self._given_out(transaction, [put], [encoded])
-        fold.apply(put.first, put.recorded_at, list(new.values()), transaction.head.chain)
+        transaction.erase(_erased_by(fold.belief.graph, new.values()))
+        fold.apply(put.first, put.recorded_at, [*new.values(), *audits], transaction.head.chain)
         return Committed(put.last, put.recorded_at, len(new), repeated, refused)
 
 
@@ -392,27 +443,32 @@ def _all_plain(events: Sequence[ev.Event | Plain]) -> list[Plain] | None:
     return found
 
 
+def _new(event: ev.Event) -> NewEvent:
+    return as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
+
+
 def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[NewEvent]:
     encoded = []
     for index, event in new.items():
         try:
-            encoded.append(as_new((event.TYPE, *codec.encode(event), codec.tags(event))))
+            encoded.append(_new(event))
         except DoxaError as error:
             problems[index] = error
     return encoded
 
 
+def _erased_by(graph: Graph, events: Iterable[ev.Event]) -> list[int]:
+    """The positions of what events erase."""
+    return sorted(
+        graph.position_of(graph.find(event.workspace, one.id))
+        for event in events
+        if isinstance(event, ev.Policy)
+        for one in event.redacted
+    )
+
+
 def _known(graph: Graph, ref: ev.Ref) -> bool:
     return graph.find(*ref) != NONE
-
-
-def _restamped(stated_at: int, events: dict[int, ev.Event]) -> dict[int, ev.Event]:
-    return {
-        index: event
-        if event.stated_at is not None
-        else event.model_copy(update={"stated_at": stated_at})
-        for index, event in events.items()
-    }
 
 
 def _too_early(recorded_at: int, head: Head) -> ClockError:

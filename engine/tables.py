@@ -130,6 +130,20 @@ def _joined(old: Texts, texts: Sequence[bytes]) -> Texts:
     return Texts(blob, np.concatenate([np.asarray(old.ends), ends]).data, old.size + len(texts))
 
 
+def _blanked(old: Texts, numbers: Sequence[int], by: bytes) -> Texts:
+    """Texts, some of which are overwritten, given in order. O(bytes)."""
+    stored = np.asarray(old.ends)
+    sizes = np.diff(stored[: old.size + 1])
+    sizes[list(numbers)] = len(by)
+    parts, start = [], 0
+    for number in numbers:
+        parts += [bytes(old.blob[start : stored[number]]), by]
+        start = int(stored[number + 1])
+    parts.append(bytes(old.blob[start : stored[old.size]]))
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Texts(b"".join(parts), ends.data, old.size)
+
+
 class Strings:
     """Texts by number, in order of arrival."""
 
@@ -158,6 +172,15 @@ class Strings:
     def live(self) -> list[str]:
         """The texts that are not sealed yet, to be appended to."""
         return self.parts[1]
+
+    def blank(self, numbers: Sequence[int]) -> None:
+        """Empties texts, given in order. O(bytes) where one of them is sealed."""
+        sealed, live = self.parts
+        for number in numbers:
+            if number >= sealed.size:
+                live[number - sealed.size] = ""
+        if inside := [number for number in numbers if number < sealed.size]:
+            self.parts = (_blanked(sealed, inside, b""), live)
 
     def seal(self) -> Texts:
         """Moves the live texts into the sealed part."""
@@ -203,6 +226,15 @@ class Objects:
         if number >= size:
             return to_json(live[number - size]).decode()
         return str(blob[ends[number] : ends[number + 1]], "utf-8")
+
+    def blank(self, numbers: Sequence[int]) -> None:
+        """Puts null in place of values, given in order. O(bytes) where one of them is sealed."""
+        sealed, live = self.parts
+        for number in numbers:
+            if number >= sealed.size:
+                live[number - sealed.size] = None
+        if inside := [number for number in numbers if number < sealed.size]:
+            self.parts = (_blanked(sealed, inside, b"null"), live)
 
     def seal(self) -> Texts:
         """Moves the live values into the sealed part."""
@@ -253,6 +285,13 @@ class Names:
                         self._asked = {}
                     self._asked[text] = found
         return found
+
+    def blank(self, codes: Sequence[int]) -> None:
+        """Forgets texts that nothing goes by any more, given in order; their codes stay taken."""
+        gone = set(codes)
+        self.live = {text: code for text, code in self.live.items() if code not in gone}
+        self._asked = {}
+        self.texts.blank(codes)
 
     def _sealed(self, text: str) -> int:
         index = self._index

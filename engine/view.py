@@ -196,10 +196,7 @@ class TruthView(Captured):
         return (
             graph.c_pos[row] <= self.k
             and graph.c_ws[row] in self.workspaces
-            and (
-                self.perspective is None
-                or graph.names.texts[graph.c_perspective[row]] == self.perspective
-            )
+            and (self.perspective is None or graph.of_perspective(row, self.perspective))
         )
 
     def payload(self, position: int) -> ev.Event:
@@ -226,16 +223,20 @@ class TruthView(Captured):
                 check(text)
         if subject is None:
             code = None if predicate is None else graph.names.find(predicate)
+            saying = set() if predicate is None else graph.erased_saying(predicate)
             for row in range(len(graph.c_pos)):
                 if graph.c_pos[row] > self.k:
                     return
-                if code is None or graph.c_predicate[row] == code:
+                if code is None or graph.c_predicate[row] == code or row in saying:
                     yield row
             return
+        gone = graph.erased_claims(subject, predicate)
         subject_code = graph.names.find(subject)
         predicate_code = None if predicate is None else graph.names.find(predicate)
-        if NONE not in (subject_code, predicate_code):
-            yield from reversed(list(graph.claims_about(subject_code, predicate_code)))
+        found = list[int]()
+        if subject and NONE not in (subject_code, predicate_code):
+            found = list(graph.claims_about(subject_code, predicate_code))[::-1]
+        yield from sorted({*found, *gone}) if gone else found
 
     def claims(
         self,
@@ -406,7 +407,7 @@ class TruthView(Captured):
         for row in rows:
             if not (graph.c_from[row] <= v < graph.c_to[row] and self.in_sight(row)):
                 continue
-            standing = belief.standing(row, v, k)
+            standing = belief.stood(row, v, k)  # ids and edges of what was erased stay
             if standing in HELD or standing is Standing.HYPOTHESIS:
                 live = sorted(
                     graph.id_of(entity(SUPPORT, s)) for s in belief.live_supports(row, v, k)

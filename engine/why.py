@@ -163,6 +163,9 @@ class _Explainer:
         """A claim on one line, without what is behind it."""
         graph, texts = self.graph, self.graph.names.texts
         value = json.dumps(graph.c_object[row], ensure_ascii=False)
+        says = f"{texts[graph.c_subject[row]]} {texts[graph.c_predicate[row]]} {value}"
+        if entity(CLAIM, row) in graph.erased:
+            says = "(erased)"
         applies = span(graph.c_from[row], graph.c_to[row])
         kind = texts[graph.c_kind[row]]
         place = texts[graph.c_ws[row]]
@@ -173,8 +176,7 @@ class _Explainer:
             role,
             "claim",
             graph.claim_id(row),
-            f"{texts[graph.c_subject[row]]} {texts[graph.c_predicate[row]]} {value}, {applies}"
-            f"{extra}",
+            f"{says}, {applies}{extra}",
             standing=self.belief.standing(row, self.v, self.k),
             position=position,
             recorded_at=times.moment(graph.recorded_of(position)),
@@ -193,6 +195,8 @@ class _Explainer:
             (graph.policies_on, entity(CLAIM, row)),
         ):
             known += [p for p in naming.get(of) if graph.p_pos[p] <= self.k]
+        if (at := graph.erased_at.get(entity(CLAIM, row), self.k + 1)) <= self.k:
+            known += [p for p in graph.redactions if graph.p_pos[p] == at]
         for policy in sorted(known):
             yield self.event("under", entity(POLICY, policy))
 
@@ -265,6 +269,8 @@ class _Explainer:
 
     def says(self, number: int, position: int) -> str:
         event = self.view.payload(position)
+        if event.erased and number & 7 in (ARTEFACT, POLICY):
+            return "(erased)"
         if number & 7 == SUPPORT:
             return self.evidence(event, number >> 3)
         low, high = self.graph.base(number)
@@ -333,9 +339,9 @@ def _declared(event: ev.Policy) -> str:
         of = "" if event.predicate is None else f" as {event.predicate}"
         return f"a value is rejected{of}"
     if event.overrides is not None:
-        return f"{event.of} is recorded in spite of the rejection {event.overrides}"
+        return f"{event.of} is recorded in spite of the rejection {event.key(event.overrides).id}"
     if event.blocked is not None:
-        return f"{event.of} was kept out by the rejection {event.blocked}"
+        return f"{event.of} was kept out by the rejection {event.key(event.blocked).id}"
     if event.redacted:
         return f"{len(event.redacted)} events were erased"
     return f"{', '.join(event.contradicts)} contradict each other"

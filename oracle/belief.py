@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 
 from doxa.oracle.log import Claim, Correction, Key, Log, Support, Withdrawal, likeness
 
@@ -47,6 +48,7 @@ def believe(log: Log, valid_at: int, known_at: int) -> Belief:
             event.position <= known_at
             and event.covers(valid_at)
             and event.key not in withdrawn
+            and (isinstance(event, Correction) or not log.erased_by(event.key, known_at))
             and (source is None or _stands(source, event.workspace, dead))
         )
 
@@ -146,21 +148,32 @@ def _held(claims: dict[Key, Claim], supports: list[Support]) -> set[Key]:
         waiting = still_waiting[::-1]  # the other way round, for conclusions older than premises
 
 
+def _agree(log: Log, one: Claim, other: Claim) -> bool:
+    """Whether two claims about one thing say the same, as far as it is known of erased ones."""
+    if not one.erased and not other.erased:
+        return likeness(one.object) == likeness(other.object)
+    for claim, fellow in (one, other), (other, one):
+        if claim.key in log.erasures and fellow.key in log.erasures[claim.key][1].agrees:
+            return True
+    return False
+
+
 def _rivals(log: Log, held: dict[Key, Claim], withdrawn: set[Key], known_at: int) -> set[Key]:
     """The held claims that have a held rival."""
     policies = [p for p in log.policies if p.position <= known_at and p.key not in withdrawn]
-    single_valued = {(p.workspace, p.single_valued) for p in policies if p.single_valued}
-    places: dict[Hashable, dict[Hashable, set[Key]]] = defaultdict(lambda: defaultdict(set))
-    for key, claim in held.items():
-        if claim.erased:
-            continue
-        if {(claim.workspace, claim.predicate), ("", claim.predicate)} & single_valued:
-            place = (claim.workspace, claim.perspective, claim.subject, claim.predicate)
-            places[place][likeness(claim.object)].add(key)
+    single_valued = {
+        (p.workspace, log.digest("predicate", p.single_valued)) for p in policies if p.single_valued
+    }
+    places: dict[Hashable, list[Claim]] = defaultdict(list)
+    for claim in held.values():
+        about = log.about(claim)
+        if {(claim.workspace, about[1]), ("", about[1])} & single_valued:
+            places[claim.workspace, *about].append(claim)
     rivals: set[Key] = set()
-    for by_object in places.values():
-        if len(by_object) > 1:
-            rivals.update(*by_object.values())
+    for fellows in places.values():
+        for one, other in permutations(fellows, 2):
+            if not _agree(log, one, other):
+                rivals.add(one.key)
     for policy in policies:
         declared = {key for key in policy.contradicts if key in held}
         if len(declared) > 1:

@@ -5,6 +5,8 @@ Nothing here is shared with the engine. Times are microseconds; `NEG` and `POS` 
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import sqlite3
 from collections.abc import Hashable, Iterable, Mapping
@@ -102,6 +104,18 @@ class Withdrawal(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Erasure:
+    """An erased event: of a claim the keyed digests of what it was about, and the claims that are
+    known to have said the same."""
+
+    key: Key
+    subject: str | None
+    predicate: str | None
+    perspective: str | None
+    agrees: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Policy(Record):
     single_valued: str | None
     contradicts: tuple[Key, ...]
@@ -113,7 +127,7 @@ class Policy(Record):
     decays: tuple[str, float | None] | None  # a kind, and in how many days
     archived: tuple[Key, ...]
     restored: tuple[Key, ...]
-    redacted: tuple[tuple[Key, tuple[Key, ...]], ...]  # what was erased, and what agreed with it
+    redacted: tuple[Erasure, ...]  # what was erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +157,10 @@ class Log:
     policies: list[Policy] = field(default_factory=list)
     artefacts: dict[Key, Artefact] = field(default_factory=dict)
     supports_of: dict[Key, list[Support]] = field(default_factory=dict)
+    erasures: dict[Key, tuple[int, Erasure]] = field(
+        default_factory=dict
+    )  # with the policy's place
+    secret: bytes = b""  # the ledger's, with which digests are made
 
     @property
     def head(self) -> int:
@@ -156,14 +174,16 @@ class Log:
             rows = connection.execute(
                 "SELECT position, recorded_at, type, head, data FROM log ORDER BY position"
             ).fetchall()
-        return cls.from_rows(rows)
+            kept = connection.execute("SELECT value FROM meta WHERE key = 'secret'").fetchone()
+        return cls.from_rows(rows, b"" if kept is None else bytes.fromhex(kept[0]))
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Row]) -> Log:
-        """The log of rows ``(position, recorded_at, type, head, data or None)``, in any order."""
+    def from_rows(cls, rows: Iterable[Row], secret: bytes = b"") -> Log:
+        """The log of rows ``(position, recorded_at, type, head, data or None)``, in any order;
+        ``secret`` is the ledger's."""
         ordered = sorted(rows, key=lambda row: row[0])
         last = {recorded_at: position for position, recorded_at, *_ in ordered}
-        log = cls(tuple(Commit(position, at) for at, position in last.items()))
+        log = cls(tuple(Commit(position, at) for at, position in last.items()), secret=secret)
         seen: set[Key] = set()
         for row in ordered:
             for record in _records(row, last[row[1]]):
@@ -186,6 +206,8 @@ class Log:
                 self.withdrawals.append(record)
             case Policy():
                 self.policies.append(record)
+                for one in record.redacted:
+                    self.erasures[one.key] = (record.commit, one)
             case Artefact():
                 self.artefacts[record.key] = record
 
@@ -193,6 +215,28 @@ class Log:
         """The knowledge coordinate of an instant: the last commit recorded at or before it."""
         known = [commit.last for commit in self.commits if commit.recorded_at <= instant]
         return max(known, default=0)
+
+    def erased_by(self, key: Key, known_at: int) -> bool:
+        """Whether an event was erased by then, a claim's own support with its claim."""
+        claim = (key[0], key[1].removesuffix("/support"))
+        return any(k in self.erasures and self.erasures[k][0] <= known_at for k in (key, claim))
+
+    def digest(self, label: str, text: str) -> str:
+        """What stands for an erased text: HMAC-SHA-256 with the ledger's secret."""
+        words = f"{label}\0{text}".encode("utf-8", "surrogatepass")
+        return hmac.new(self.secret, words, hashlib.sha256).hexdigest()
+
+    def about(self, claim: Claim) -> tuple[str, str, str]:
+        """What stands for the subject, predicate and perspective of a claim, erased or not."""
+        if claim.key in self.erasures:
+            one = self.erasures[claim.key][1]
+            perspective = one.perspective or self.digest("perspective", "")
+            return (one.subject or "", one.predicate or "", perspective)
+        return (
+            self.digest("subject", claim.subject),
+            self.digest("predicate", claim.predicate),
+            self.digest("perspective", claim.perspective),
+        )
 
     def boundaries(self) -> list[int]:
         """Every instant at which an event's interval or portion begins or ends, in order.
@@ -318,7 +362,13 @@ def _records(row: Row, commit: int) -> list[Record]:
                     archived=_keys(workspace, head.get("archived", [])),
                     restored=_keys(workspace, head.get("restored", [])),
                     redacted=tuple(
-                        ((workspace, one["id"]), _keys(workspace, one.get("agrees", [])))
+                        Erasure(
+                            (workspace, one["id"]),
+                            one.get("subject"),
+                            one.get("predicate"),
+                            one.get("perspective"),
+                            _keys(workspace, one.get("agrees", [])),
+                        )
                         for one in head.get("redacted", [])
                     ),
                 )

@@ -149,9 +149,9 @@ class Truth:
         wanted = None if subjects is None else set(subjects)
         entries = []
         for claim in self._claims():
-            if wanted is not None and (claim.erased or claim.subject not in wanted):
+            if wanted is not None and not self._about(claim, wanted):
                 continue
-            standing = self._standing(claim)
+            standing = self._stood(claim)
             if standing in HELD or standing == "hypothesis":
                 supports = tuple(sorted(s.key[1] for s in self._live(claim)))
                 entries.append(Entry(*claim.key, standing, supports))
@@ -193,6 +193,16 @@ class Truth:
                 hidden = key in policy.archived
         return hidden
 
+    def hidden(self, id: str, workspace: str | None = None) -> bool:
+        """Whether a record is archived and not pinned: pins are never archived."""
+        keys = [(place, id) for place in self._places(workspace)]
+        pins = [
+            policy.pinned
+            for policy in self.log.policies
+            if policy.position <= self.known_at and policy.key not in self.belief.withdrawn
+        ]
+        return self.archived(id, workspace) and not any(key in pins for key in keys)
+
     def importance(self, id: str, workspace: str | None = None) -> float:
         """The importance of a record as it was scored last; 0 where nobody did."""
         keys = [(place, id) for place in self._places(workspace)]
@@ -230,11 +240,12 @@ class Truth:
         if artefact.position > self.known_at:
             yield "not_yet_registered"
             return
-        if any(fact not in belief.held for fact in artefact.facts):
+        if any(fact not in belief.held or self.log.claims[fact].erased for fact in artefact.facts):
             yield "missing_fact"
-        if any(support not in belief.based for support in artefact.supports) or any(
-            not belief.has_source(artefact.workspace, source) for source in artefact.sources
-        ):
+        if any(
+            support not in belief.based or self.log.supports[support].erased
+            for support in artefact.supports
+        ) or any(not belief.has_source(artefact.workspace, source) for source in artefact.sources):
             yield "missing_support"
         if artefact.snapshot and not artefact.erased:
             here = Truth(self.log, self.valid_at, self.known_at, artefact.workspace)
@@ -298,10 +309,20 @@ class Truth:
     def _sourced(self, claim: Claim) -> list[Support]:
         return [s for s in self._live(claim) if s.source is not None and not s.refutes]
 
+    def _about(self, claim: Claim, subjects: set[str]) -> bool:
+        if not claim.erased:
+            return claim.subject in subjects
+        digests = {self.log.digest("subject", subject) for subject in subjects}
+        return self.log.about(claim)[0] in digests
+
     def _standing(self, claim: Claim) -> str:
+        return "redacted" if claim.erased else self._stood(claim)
+
+    def _stood(self, claim: Claim) -> str:
+        """How a claim stands, as if its content were not erased."""
         belief = self.belief
-        if claim.erased:
-            return "redacted"
+        if self.log.erased_by(claim.key, self.known_at):
+            return "retracted"
         if claim.key in belief.withdrawn:
             return "retracted"
         if claim.key in belief.corrected:

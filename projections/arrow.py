@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from doxa.engine.belief import HOLDS, STANDINGS
 from doxa.engine.errors import CallerError
-from doxa.engine.graph import NONE
+from doxa.engine.graph import CLAIM, NONE, entity
 from doxa.engine.times import NEG, POS
 from doxa.engine.view import TruthView
 from doxa.projections.columns import Ints, columns_of
@@ -108,6 +108,7 @@ def _among(view: TruthView, rows: Sequence[int]) -> Held:
         (row, code)
         for row in rows
         if view.in_sight(row)
+        and entity(CLAIM, row) not in graph.erased
         and graph.c_from[row] <= v < graph.c_to[row]
         and (code := at(row, v, k)) & HOLDS
     ]

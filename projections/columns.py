@@ -36,16 +36,18 @@ _lock = threading.Lock()
 def columns_of(belief: Belief) -> Columns:
     """The arrays of a belief."""
     with _lock:
-        found = _made.get(belief)
-        if found is None:
-            found = _made[belief] = Columns()
+        found, erased = _made.get(belief), len(belief.graph.blank)
+        if found is None or found.erased != erased:  # columns of what was erased changed in place
+            found = _made[belief] = Columns(erased)
         return found
 
 
 class Columns:
     """Arrays by column. Safe for threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, erased: int = 0) -> None:
+        """``erased`` is how many events have no content."""
+        self.erased = erased
         # by the column's identity, which stays its own while it is kept here
         self._ints: dict[int, tuple[array[int] | bytearray, Grown]] = {}
         self._texts: dict[int, tuple[Strings | Objects, GrownTexts]] = {}

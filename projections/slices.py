@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from doxa.engine.belief import HOLDS
+from doxa.engine.graph import CLAIM
 from doxa.engine.view import TruthView
 from doxa.projections.columns import Ints, columns_of
 from doxa.projections.places import Chosen
@@ -106,6 +107,9 @@ class Scan:
         for column, code in self._alike:
             mask &= self._entries(column, low, high) == code
         rows = np.flatnonzero(mask)
+        if graph.erased:
+            of = rows + low if chosen is None else chosen.rows[low:high][rows]
+            rows = rows[~np.isin(of, [n >> 3 for n in graph.erased if n & 7 == CLAIM])]
         if chosen is None:
             return Held(low, high, rows, codes[rows])
         found = chosen.rows[low:high][rows]

@@ -89,7 +89,10 @@ _CLAIM: Final = tuple(
     (name, pa.string())
     for name in ("claim", "workspace", "subject", "predicate", "object", "kind", "perspective")
 )
-_STANDINGS: Final = pa.array([*map(str, STANDINGS), str(Standing.HYPOTHESIS)], pa.string())
+_HYPOTHESIS, _REDACTED = len(STANDINGS), len(STANDINGS) + 1
+_STANDINGS: Final = pa.array(
+    [*map(str, STANDINGS), str(Standing.HYPOTHESIS), str(Standing.REDACTED)], pa.string()
+)
 
 
 def _beliefs(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
@@ -100,7 +103,9 @@ def _beliefs(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]
     def standing() -> Any:
         open_ = (found.code & (WITHDRAWN | SUPERSEDED)) == 0
         supposed = open_ & (making.ints(graph.c_kind, rows) == belief.hypothesis)
-        return _STANDINGS.take(pa.array(np.where(supposed, len(STANDINGS), found.code)))
+        codes = np.where(supposed, _HYPOTHESIS, found.code)
+        codes[np.isin(rows, [n >> 3 for n in graph.erased if n & 7 == CLAIM])] = _REDACTED
+        return _STANDINGS.take(pa.array(codes))
 
     return {
         **making.claim(rows),
