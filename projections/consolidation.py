@@ -19,10 +19,11 @@ from doxa.engine.belief import Standing
 from doxa.engine.corroboration import distinct_origins
 from doxa.engine.documents import spoken
 from doxa.engine.graph import NONE
+from doxa.engine.insight import keyed
 from doxa.engine.texts import Rows
 from doxa.engine.view import TruthView
 from doxa.projections.clusters import LastUsed, last_use
-from doxa.projections.observations import OBSERVATION, Observations, contradiction_id
+from doxa.projections.observations import OBSERVATION, Observations
 from doxa.projections.overlaps import Block, blocks, denials, grouped
 from doxa.projections.similarity import within
 from doxa.projections.words import split
@@ -146,7 +147,7 @@ class _Planner:
             return None
         workspace = block.events[0].workspace
         ids = sorted(block.events[n].id for n in pair)
-        id = contradiction_id(workspace, ids)
+        id = keyed("contradiction", ids)
         if self.graph.find(workspace, id) != NONE:
             return None
         event = ev.Policy(

@@ -6,18 +6,17 @@ What consolidations record is told from what people record by these ids.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from typing import Final, NamedTuple
 
 from doxa.engine import events as ev
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, entity
+from doxa.engine.insight import keyed
 from doxa.engine.retention import archived
 from doxa.engine.view import TruthView
 
-__all__ = ["OBSERVATION", "Observations", "Told", "contradiction_id", "keyed"]
+__all__ = ["OBSERVATION", "Observations", "Told"]
 
 OBSERVATION: Final = "observation"  # the kind of the claims, and how their ids begin
 
@@ -31,21 +30,6 @@ class Told(NamedTuple):
     reason: str | None = None
 
 
-def keyed(kind: str, workspace: str, ids: Iterable[str]) -> str:
-    """The id of what is derived from a set of claims of one workspace: the same for the same set.
-
-    >>> keyed("observation", "", ["b", "a"]) == keyed("observation", "", ["a", "b", "b"])
-    True
-    """
-    named = json.dumps([workspace, *sorted(set(ids))])
-    return f"{kind}/{sha256(named.encode()).hexdigest()[:32]}"
-
-
-def contradiction_id(workspace: str, ids: Iterable[str]) -> str:
-    """The id under which it is declared that claims contradict each other."""
-    return keyed("contradiction", workspace, ids)
-
-
 class Observations:
     """The observations at a view of one workspace."""
 
@@ -55,7 +39,7 @@ class Observations:
     def id_of(self, claims: Iterable[ev.Claim], proofs: int) -> str:
         """The id of the observation of some claims, with so many origins behind them."""
         ids = [claim.id for claim in claims]
-        return f"{keyed(OBSERVATION, self.view.workspace, ids)}/{proofs}"
+        return f"{keyed(OBSERVATION, ids)}/{proofs}"
 
     def resting_on(self, rows: Iterable[int]) -> list[int]:
         """The rows of the observations that rest on any of some claims, in log order."""
@@ -77,7 +61,7 @@ class Observations:
         return (
             graph.c_pos[row] <= self.view.k
             and kind == OBSERVATION
-            and graph.claim_id(row).startswith(f"{OBSERVATION}/")
+            and graph.claim_id(row).startswith(f"{OBSERVATION}-")
         )
 
     def standing_by(self, claim: ev.Claim, rows: Sequence[int]) -> Told | None:
@@ -130,7 +114,7 @@ class Observations:
     def _correction(self, claim: ev.Claim, older: str) -> ev.Correction:
         # another one each time: what was taken back since is not recorded again under its id
         return ev.Correction(
-            id=keyed("consolidation", claim.workspace, (claim.id, older, str(self.view.k))),
+            id=keyed("consolidation", (claim.id, older, str(self.view.k))),
             workspace=claim.workspace,
             corrects=older,
             by=claim.id,
@@ -142,7 +126,7 @@ class Observations:
         id = graph.id_of(entity(CORRECTION, correction))
         workspace = graph.names.texts[graph.k_ws[correction]]
         return ev.Withdrawal(
-            id=keyed("consolidation", workspace, (id, str(self.view.k))),
+            id=keyed("consolidation", (id, str(self.view.k))),
             workspace=workspace,
             target=id,
             reason="consolidated anew: its evidence is as it was",

@@ -496,7 +496,7 @@ def consolidated(walk: Walk, workspace: str, at: int) -> Consolidation:
     """Consolidates, and holds what came of it against the definition."""
     options: dict[str, Any] = {"workspace": workspace, "valid_at": moment(at)}
     before = walk.ledger.view(shared=False, **options)
-    others = [c for c in before.claims(standing="any") if not c.id.startswith("observation/")]
+    others = [c for c in before.claims(standing="any") if not c.id.startswith("observation-")]
     dry = walk.ledger.consolidate(dry_run=True, **options)
     done = walk.ledger.consolidate(**options)
     assert dry.clusters == done.clusters
@@ -504,7 +504,7 @@ def consolidated(walk: Walk, workspace: str, at: int) -> Consolidation:
 
     view = walk.ledger.view(shared=False, **options)
     assert [str(view.standing(c.id)) for c in others] == [str(c.standing) for c in others]
-    made = [c for c in view.claims(kind="observation") if c.id.startswith("observation/")]
+    made = [c for c in view.claims(kind="observation") if c.id.startswith("observation-")]
     rests = [frozenset(c.supports[0].because) for c in made]
     assert len(rests) == len(set(rests))
     settled = {frozenset(each.evidence) for each in done.of(Step.SETTLED)}
