@@ -36,8 +36,9 @@ from doxa.engine.errors import (
 )
 
 if TYPE_CHECKING:
+    from doxa.adapters.endpoint import Endpoint
     from doxa.arguments import Source
-    from doxa.auditing import check_head, keygen
+    from doxa.auditing import check_head, keygen, restore_backup
     from doxa.engine.assembly import Block, Candidate, Receipt
     from doxa.engine.belief import Standing
     from doxa.engine.embedding import Embedder
@@ -57,6 +58,7 @@ _LAZY = {
     "Block": "doxa.engine.assembly",
     "Candidate": "doxa.engine.assembly",
     "Embedder": "doxa.engine.embedding",
+    "Endpoint": "doxa.adapters.endpoint",
     "InvalidQuery": "doxa.projections.errors",
     "Ledger": "doxa.ledger",
     "Reason": "doxa.engine.registry",
@@ -72,6 +74,7 @@ _LAZY = {
     "check_head": "doxa.auditing",
     "keygen": "doxa.auditing",
     "open": "doxa.ledger",
+    "restore_backup": "doxa.auditing",
 }
 
 __all__ = [
@@ -86,6 +89,7 @@ __all__ = [
     "DoxaError",
     "DuplicateId",
     "Embedder",
+    "Endpoint",
     "InvalidEvent",
     "InvalidQuery",
     "InvalidSignature",
@@ -113,6 +117,7 @@ __all__ = [
     "check_head",
     "keygen",
     "open",
+    "restore_backup",
 ]
 
 

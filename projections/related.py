@@ -3,9 +3,10 @@ as they contradict each other.
 
 Two claims of one workspace and perspective are related where they have one subject, whatever their
 kinds; or where each is the only one about its subject, and in subject, object and text they share
-`SHARED` stems at least that are no function words and occur in `WIDESPREAD` such claims at most. A group has at most `MOST`
-claims: of one subject these are taken in log order, so that a new claim changes the last group
-alone; across subjects each claim in log order gathers the nearest of those that are still free.
+`SHARED` stems at least that are no function words and occur in `WIDESPREAD` such claims at most. A
+group has at most `MOST` claims: of one subject these are taken in log order, so that a new claim
+changes the last group alone; across subjects each claim in log order gathers the nearest of those
+that are still free.
 
 Only what is held, uncontested, and rests on a source of its own is in a group: no conclusion, no
 claim of a kind that is derived, nothing archived, nothing that may have been superseded, and

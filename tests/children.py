@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -87,6 +88,15 @@ def _moving(path: str, event: str) -> None:
         ledger.claim(event, "moved", True, source="s")
 
 
+def _dreaming(path: str, url: str) -> None:
+    """One run of dreaming, once told to go."""
+    with doxa.open(path) as ledger:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        done = ledger.dream(endpoint=url, model="small", idle=0)
+        print(json.dumps(done.as_dict()))
+
+
 def _limited(path: str, limit: str) -> None:
     """Appends under a limit of file size until the disk refuses, and then once more without it."""
     import resource
@@ -151,6 +161,7 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "until-killed": _until_killed,
     "race": _racing,
     "move": _moving,
+    "dream": _dreaming,
     "limited": _limited,
     "create": _creating,
     "zone": _zone,

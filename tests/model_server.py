@@ -24,6 +24,7 @@ class Request(NamedTuple):
     path: str
     headers: dict[str, str]
     body: bytes
+    port: int  # of the client
 
     @property
     def json(self) -> Any:
@@ -46,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.request_read = Request(self.path, headers, body)
+        self.request_read = Request(self.path, headers, body, self.client_address[1])
         self.close_connection = True
         self.server.turn(self.request_read)(self)
 

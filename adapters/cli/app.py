@@ -12,6 +12,7 @@ from doxa.adapters.cli import (
     auditing,
     calibrating,
     drawing,
+    dreaming,
     keeping,
     lines,
     querying,
@@ -36,7 +37,7 @@ app = typer.Typer(
 )
 for part in (
     *(writing, registering, lines, reading, querying, drawing),
-    *(recalling, calibrating, assembling, keeping, auditing),
+    *(recalling, calibrating, assembling, keeping, auditing, dreaming),
 ):
     part.add_to(app)
 
