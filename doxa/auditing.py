@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doxa.engine.errors import CallerError
 from doxa.engine.stream import Stream
+from doxa.places import LOG, folder_of
 
 if TYPE_CHECKING:
+    from doxa.engine.copies import Backup
     from doxa.engine.heads import Pin, StatedHead
     from doxa.engine.receipt import Receipt
+    from doxa.engine.recovery import Restored
     from doxa.engine.sqlite import SQLiteRecorder
 
     Kept = StatedHead | Receipt | Mapping[str, Any] | str
 
-__all__ = ["Auditing", "check_head", "keygen", "pins"]
+__all__ = ["Auditing", "check_head", "keygen", "pins", "restore_backup"]
 
 
 class Auditing:
@@ -44,6 +47,63 @@ class Auditing:
         from doxa.adapters import signing
 
         return signing.sign(found, sign, ledger=self.path)
+
+    def backup(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> Backup:
+        """Copies the log into a new folder ``target``, as it is at one moment, while others go on
+        recording; with a manifest, verified, and there whole or not at all.
+
+        With ``replace`` it may take the place of an earlier backup. ``progress(done, total)`` is
+        called now and then. Raises `CallerError` where something is there already, `DamageError`
+        where the log is not whole, and `StorageError` where the disk refuses. O(bytes).
+        """
+        from doxa.engine.copies import make
+
+        self._stream.capture()  # refuses a closed ledger
+        told = progress if progress is not None else lambda done, total: None
+        return make(self.recorder, as_path(target), replace=check_bool(replace), told=told)
+
+
+def restore_backup(
+    backup: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    replace: bool = False,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Restored:
+    """Restores the ledger in a backup into the folder ``path``, which is new or empty, or with
+    ``replace`` holds the same ledger.
+
+    The backup is verified before anything is touched. What was erased or purged since it was taken
+    is erased again. Raises `CallerError`, `NewerFormat` or `DamageError` for a backup or a folder
+    that won't do, and `StorageError` where the disk refuses or the ledger is open anywhere; nothing
+    was changed then. O(bytes).
+    """
+    from doxa.engine.recovery import restore
+
+    folder = folder_of(path, create=True)
+    told = progress if progress is not None else lambda done, total: None
+    return restore(as_path(backup), folder, LOG, replace=check_bool(replace), told=told)
+
+
+def as_path(given: object) -> Path:
+    """The path that an argument is. Raises `CallerError` for what is none."""
+    try:
+        return Path(os.fsdecode(given))  # type: ignore[arg-type]  # what is none is refused
+    except (TypeError, UnicodeError):
+        raise CallerError(f"{given!r:.80} is no path; give the path of a folder") from None
+
+
+def check_bool(given: object) -> bool:
+    """Raises `CallerError` for what is neither true nor false."""
+    if given is True or given is False:
+        return given
+    raise CallerError(f"replace is {given!r:.80}; give True or False")
 
 
 def check_head(

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from doxa.engine import disk
@@ -50,6 +50,20 @@ class Readers:
             raise
         self._give(connection)
         return rows
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[sqlite3.Connection]:
+        """A connection for several statements. Errors of SQLite's are raised as they are."""
+        try:
+            connection = self._take()
+        except (OSError, sqlite3.Error) as error:
+            raise disk.refusal(error, self._path) from error
+        sound = False
+        try:
+            yield connection
+            sound = True
+        finally:
+            self._give(connection, sound)
 
     def _take(self) -> sqlite3.Connection:
         if self._closed:

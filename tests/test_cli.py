@@ -60,6 +60,7 @@ LEDGER = {
     "export_parquet": "export",
     "verify": "verify",
     "head": "head",
+    "backup": "backup",
     "stats": "stats",
     "revision": "stats",
     "workspace_revision": "stats",
@@ -102,6 +103,7 @@ OTHERS = {
     "plane",
     "keygen",
     "check-head",
+    "recover",
 }  # commands whose twins are no methods
 
 

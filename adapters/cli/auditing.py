@@ -10,7 +10,7 @@ import typer
 
 import doxa
 from doxa.adapters.cli import options as opt
-from doxa.adapters.cli.output import document, note, say
+from doxa.adapters.cli.output import counted, document, note, progress, say
 from doxa.engine.errors import CallerError
 
 __all__ = ["Against", "Key", "add_to", "kept"]
@@ -92,6 +92,60 @@ def check_head(
         note(f"of ledger {each.ledger}, signed with the key {each.key}")
 
 
+def backup(
+    path: opt.Path,
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The folder of the backup, which is made.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of an earlier backup.")
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Copy the log while others go on recording.
+
+    Into a new folder, with a manifest; verified, and there whole or not at all. recover restores
+    it.
+    """
+    with opt.reading(path) as ledger, progress("backup") as told:
+        made = ledger.backup(target, replace=replace, progress=told)
+    if as_json:
+        document({"path": str(made.path), **made.as_dict()})
+    else:
+        say(f"{made.position}:{made.chain}")
+        note(f"{counted(made.events, 'event')}, {made.bytes:,} bytes in {made.path}")
+
+
+def recover(
+    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="The folder of the backup.")],
+    path: Annotated[str, typer.Argument(metavar="LEDGER", help="A new or empty folder.")],
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace the same ledger, with what was recorded in it since the backup.",
+        ),
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Restore a ledger from a backup.
+
+    The backup is verified before anything is touched. What was erased since it was taken is erased
+    again.
+    """
+    with progress("recover") as told:
+        made = doxa.restore_backup(backup, path, replace=replace, progress=told)
+    if as_json:
+        document(made.as_dict())
+        return
+    say(f"{made.position}:{made.chain}")
+    note(f"{counted(made.events, 'event')} in {made.path}")
+    for id in made.erased_again:
+        note(f"erased again: {id}")
+    if made.replaced is not None:
+        note(f"it took the place of a log that ended at {made.replaced}")
+
+
 def kept(given: list[str] | None) -> list[Any] | None:
     """What the --against options give: heads as text, and what is in files."""
     if not given:
@@ -135,6 +189,6 @@ def _line(path: str, line: str) -> Any:
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
-    for command in (head, keygen):
+    for command in (head, keygen, backup, recover):
         app.command()(command)
     app.command("check-head")(check_head)
