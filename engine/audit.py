@@ -8,11 +8,13 @@ written at.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from doxa.engine import times
+from doxa.engine.events import Compaction
+from doxa.engine.gaps import Gap
 from doxa.engine.log import (
     DIGEST,
     NO_LINK,
@@ -48,8 +50,11 @@ class _Broken(NamedTuple):
 class Audit:
     """Recomputes the chain over rows given in order of position."""
 
-    def __init__(self, head: Head | None) -> None:
+    def __init__(self, head: Head | None, gaps: Iterable[Gap] = ()) -> None:
+        """``gaps`` are the stretches of which the log keeps a record alone."""
         self.head = head
+        self._gaps = {gap.first: gap for gap in gaps}
+        self.statement: dict[str, Any] | None = None  # what the log says was compacted
         self.events = self.erased = self.tags = self.uncounted = 0
         self.position, self.recorded_at = 0, times.NEG
         self.chain: bytes | None = NO_LINK  # None: not known, after a gap
@@ -88,6 +93,8 @@ class Audit:
                     whole = b"%b%b%d\x1f%b" % (before, digest, position + self.shift, rest)
                     if blake2b(whole, digest_size=DIGEST).digest() != chain:
                         self._misfit(_Broken(position, before, digest, rest, chain, head))
+                if kind == b"policy" and b'"compacted":' in head:
+                    self._stated(position, head)
                 if recorded_at < self.recorded_at:
                     self._went_back(position, recorded_at, head)
                 self.recorded_at = recorded_at
@@ -98,8 +105,43 @@ class Audit:
                 self.report(position, "altered", text, head)
             self.chain = chain if type(chain) is bytes else None
 
+    def _stated(self, position: int, head: bytes) -> None:
+        """Takes note of what the log says was compacted, the last of which counts."""
+        try:
+            found = json.loads(head).get("compacted")
+        except (ValueError, AttributeError, RecursionError):
+            return
+        if isinstance(found, dict):
+            self.statement = {**found, "at": position}
+
+    def compare_gaps(self, found: Compaction | None) -> None:
+        """Compares the record of compacted stretches with what the log states of it, once all rows
+        were taken."""
+        for gap in self._gaps.values():
+            text = f"events {gap.first} to {gap.last} are recorded as compacted, and are there"
+            self.report(gap.first, "compaction", text)
+        stated = dict(self.statement or {})
+        at = stated.pop("at", 0)
+        if (found.model_dump() if found is not None else {}) == stated:
+            return
+        if not stated:
+            text = "a record of compacted stretches is there, of which the log says nothing"
+        elif found is None:
+            text = f"event {at} says what was compacted, and the record of it is gone"
+        else:
+            text = (
+                f"event {at} states the digest {stated.get('digest')} of what was compacted; its "
+                f"record has {found.digest}"
+            )
+        self.report(at, "compaction", text)
+
     def _gap(self, position: int) -> None:
         first, last = self.position + 1, position - 1
+        gap = self._gaps.get(first)
+        if gap is not None and (gap.last, gap.events) == (last, last - first + 1):
+            del self._gaps[first]
+            self.chain = gap.chain
+            return
         which = f"event {first} is" if first == last else f"events {first} to {last} are"
         self.report(first, "gap", f"{which} missing: position {position} follows {self.position}")
         self.chain = None

@@ -17,6 +17,7 @@ from doxa.engine.errors import DamageError, NewerFormat, PayloadTooLarge
 from doxa.engine.events import CLASSES, Compaction, Erasure, Event, Policy, Ref, SourceRef
 
 __all__ = [
+    "COMPACTING",
     "ERASING",
     "PAYLOAD_LIMIT",
     "VERSION",
@@ -33,6 +34,7 @@ Fields = dict[str, Any]
 
 VERSION: Final = 1
 ERASING: Final = "redacted"  # the tag of the events that say what was erased
+COMPACTING: Final = "compacted"  # and of those that say what was compacted
 PAYLOAD_LIMIT: Final = 1 << 20  # bytes of head and data together
 
 # Fields of the head, in order; all others are content. Policies keep their name in the head and
@@ -105,8 +107,11 @@ def erasure_fields(one: Erasure) -> Fields:
 
 
 def tags(event: Event) -> tuple[str, ...]:
-    """The tags of an event: by which those that say what was erased are found at once."""
-    return (ERASING,) if isinstance(event, Policy) and event.redacted else ()
+    """The tags of an event: by which those that say what was erased or compacted are found at
+    once."""
+    if not isinstance(event, Policy):
+        return ()
+    return (ERASING,) if event.redacted else (COMPACTING,) if event.compacted else ()
 
 
 def encode(event: Event) -> tuple[bytes, bytes | None]:

@@ -23,6 +23,7 @@ from doxa.engine.log import NO_LINK
 
 __all__ = [
     "APPLICATION_ID",
+    "COMPACTED",
     "FORMAT",
     "SCHEMA",
     "Wal",
@@ -35,6 +36,7 @@ __all__ = [
     "headless",
     "identify",
     "is_frozen",
+    "make_folder",
     "missing",
     "refusal",
     "unfinished",
@@ -42,6 +44,7 @@ __all__ = [
 
 APPLICATION_ID: Final = 0x646F7861  # "doxa"
 FORMAT: Final = 1  # the file's user_version
+COMPACTED: Final = 2  # the same, once something was compacted
 PAGE: Final = 4096
 MEMORY: Final = "the ledger in memory"  # in messages, where there is no path
 
@@ -76,6 +79,11 @@ def refusal(error: Exception, path: str | None) -> DoxaError:
             return closed(path)
         return DamageError(f"{where} holds what can't be read: {error}; run verify")
     kind, name = code & 0xFF, getattr(error, "sqlite_errorname", code)
+    if code in _FLUSHES:
+        return StorageError(
+            f"{where}: {error} ({name}); whether it was written is open until the log is opened "
+            "again: look after the disk, open it again, then repeat with the same ids"
+        )
     if kind in _ADVICE:
         return StorageError(f"{where}: {error} ({name}); nothing was written: {_ADVICE[kind]}")
     if kind == sqlite3.SQLITE_NOTADB:
@@ -102,6 +110,10 @@ _ADVICE: Final = {
     sqlite3.SQLITE_PROTOCOL: "another program holds the file; let it finish, then repeat",
     sqlite3.SQLITE_TOOBIG: "an event is larger than SQLite can store; split it",
 }
+
+
+# A commit is whole in the WAL before it is flushed: if that fails, nobody knows what the disk has.
+_FLUSHES: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 
 
 def closed(path: str | None) -> CallerError:
@@ -206,6 +218,19 @@ _BINARY: Final = getattr(os, "O_BINARY", 0)
 _CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
 
 
+def make_folder(path: str) -> None:
+    """Makes a folder, with those above it that are missing, durably: flushing a folder keeps
+    nothing of the way to it."""
+    above = [os.path.dirname(path)]  # even if it is there: who made it may have been killed
+    while not os.path.exists(above[-1]):
+        above.append(os.path.dirname(above[-1]))
+    os.makedirs(path, exist_ok=True)
+    if sys.platform != "win32":
+        for folder in reversed(above):
+            with contextlib.suppress(PermissionError):  # then others have made what is in it
+                _flush(folder)
+
+
 def create(path: str, now: int) -> None:
     """Writes an empty log, complete or not at all. The caller holds the lock."""
     new = path + ".new"
@@ -262,9 +287,9 @@ def identify(select: Callable[[str], list[Any]], path: str) -> str:
             f"{path} is an SQLite file of another program (application id {application:#x}); "
             "name a ledger or a new path"
         )
-    if version > FORMAT:
+    if version > COMPACTED:
         raise NewerFormat(
-            f"{path} has format {version}; this doxa reads up to {FORMAT}: upgrade doxa"
+            f"{path} has format {version}; this doxa reads up to {COMPACTED}: upgrade doxa"
         )
     rows = select("SELECT value FROM meta WHERE key='ledger'")
     if not rows or not isinstance(rows[0][0], str):

@@ -12,34 +12,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from doxa.engine import disk
+from doxa.engine.codec import COMPACTING
 from doxa.engine.errors import DamageError
 from doxa.engine.events import Compaction
 from doxa.engine.gone import Columns, Gone, Stretches, joined
 from doxa.engine.keyed import Keyed
 from doxa.engine.tables import Ints
 
-__all__ = ["SCHEMA", "Gap", "Pass", "compacted_at", "loaded", "plan", "stated", "write"]
+__all__ = [
+    "SCHEMA",
+    "Gap",
+    "Pass",
+    "compacted_at",
+    "gaps_of",
+    "loaded",
+    "plan",
+    "record_of",
+    "stated",
+    "write",
+]
 
 SCHEMA: Final = (
     "CREATE TABLE log_gap(first INTEGER PRIMARY KEY, last INTEGER NOT NULL,"
     " count INTEGER NOT NULL, chain BLOB NOT NULL, digest BLOB NOT NULL)",
     "CREATE TABLE log_gone(pass INTEGER PRIMARY KEY, body BLOB NOT NULL)",
 )
-FORMAT: Final = 2  # the file's user_version, once something was compacted
 PAGE: Final = 10_000  # positions a read
 
 _THERE: Final = "SELECT count(*) FROM sqlite_master WHERE name IN ('log_gap', 'log_gone')"
-_AT: Final = "SELECT value FROM meta WHERE key = 'compacted'"
+_AT: Final = "SELECT max(position) FROM log_tag WHERE tag = ?"
 _GAPS: Final = "SELECT first, last, count, chain, digest FROM log_gap ORDER BY first"
 _PASSES: Final = "SELECT pass FROM log_gone ORDER BY pass"
 _BODY: Final = "SELECT body FROM log_gone WHERE pass = ?"
 _LINKS: Final = "SELECT position, chain FROM log WHERE position > ? AND position <= ?"
 
 Select = Callable[..., list[Any]]
+
+
+class Run(Protocol):
+    def __call__(self, sql: str, rows: list[tuple[Any, ...]] | None = None) -> list[Any]: ...
 
 
 class Gap(NamedTuple):
@@ -68,8 +84,8 @@ class Pass:
 
 def compacted_at(select: Select) -> int:
     """The position of the event that states the last compaction of a log; 0 without any."""
-    rows = select(_AT)
-    return int(rows[0][0]) if rows else 0
+    found: int | None = select(_AT, (COMPACTING,))[0][0]
+    return found or 0
 
 
 def gaps_of(select: Select) -> list[Gap]:
@@ -122,6 +138,15 @@ def stated(gaps: Sequence[Gap], bodies: Iterable[bytes]) -> Compaction:
         events=sum(gap.events for gap in gaps),
         digest=digest.hexdigest(),
     )
+
+
+def record_of(select: Select) -> Compaction | None:
+    """What is to be stated of the record as it is; ``None`` where there is none. O(bytes)."""
+    gaps = gaps_of(select)
+    try:
+        return stated(gaps, bodies_of(select)) if gaps else None
+    except (TypeError, ValueError) as error:
+        raise DamageError(f"the record of compacted stretches can't be read: {error}") from None
 
 
 # ---------------------------------------------------------------- writing
@@ -183,23 +208,20 @@ def _merged(before: Sequence[Gap], runs: Iterable[Gap]) -> tuple[list[int], list
     return merged, new, every
 
 
-def write(execute: Callable[..., Any], done: Pass, positions: Ints, at: int) -> None:
-    """Takes the events out, and writes down what stays; the event that states it is at ``at``.
+def write(run: Run, done: Pass, positions: Ints) -> None:
+    """Takes the events out, and writes down what stays. O(events).
 
-    ``execute`` runs a statement, for each of several rows where given a list of them. O(events).
+    ``run`` runs a statement, once or for each of several rows, and gives what it finds.
     """
-    (there,) = execute(_THERE).fetchone()
-    if not there:
+    if not run(_THERE)[0][0]:
         for statement in SCHEMA:
-            execute(statement)
-        execute(f"PRAGMA user_version={FORMAT}")
+            run(statement)
+        run(f"PRAGMA user_version={disk.COMPACTED}")
     breaks = np.diff(positions) != 1
     firsts = positions[np.append(True, breaks)].tolist()
     bounds = list(zip(firsts, positions[np.append(breaks, True)].tolist(), strict=True))
-    execute("DELETE FROM log WHERE position BETWEEN ? AND ?", bounds)
-    if execute("SELECT 1 FROM log_tag LIMIT 1").fetchone():
-        execute("DELETE FROM log_tag WHERE position NOT IN (SELECT position FROM log)")
-    execute("DELETE FROM log_gap WHERE first = ?", [(first,) for first in done.merged])
-    execute("INSERT INTO log_gap VALUES(?,?,?,?,?)", list(done.gaps))
-    execute("INSERT INTO log_gone(body) VALUES(?)", [(done.body,)])
-    execute("INSERT OR REPLACE INTO meta VALUES('compacted', ?)", [(at,)])
+    run("DELETE FROM log WHERE position BETWEEN ? AND ?", bounds)
+    run("DELETE FROM log_tag WHERE position NOT IN (SELECT position FROM log)")
+    run("DELETE FROM log_gap WHERE first = ?", [(first,) for first in done.merged])
+    run("INSERT INTO log_gap VALUES(?,?,?,?,?)", [tuple(gap) for gap in done.gaps])
+    run("INSERT INTO log_gone(body) VALUES(?)", [(done.body,)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -12,9 +13,11 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, Self
 
-from doxa.engine import disk
+from doxa.engine import disk, times
 from doxa.engine.audit import Audit
 from doxa.engine.errors import DamageError
+from doxa.engine.gaps import SCHEMA, Gap, gaps_of, record_of
+from doxa.engine.holes import Holes, Moved
 from doxa.engine.keyed import SECRET, Keyed
 from doxa.engine.log import Head, Row, Verification, wal_reset_bug
 from doxa.engine.readers import Readers
@@ -44,7 +47,7 @@ _STORED: Final = (
     " commitment, chain FROM log WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _TAGS: Final = "SELECT count(*) FROM log_tag WHERE position <= ?"
-_EXPECTED: Final = ",".join(f"'{statement}'" for statement in disk.SCHEMA)
+_EXPECTED: Final = ",".join(f"'{statement}'" for statement in (*disk.SCHEMA, *SCHEMA))
 # What the chain doesn't cover: a code, and a query for messages and positions ("ok" is none).
 _CHECKS: Final = (
     ("page", "PRAGMA quick_check(20)"),
@@ -97,6 +100,7 @@ class LogStore:
         self.ledger_id = ""
         self._memory, self._clock, self._timeout = memory, clock, lock_timeout
         self._keyed: Keyed | None = None
+        self.holes: Final = Holes(lambda *query: self._readers.select(*query), lambda: self.keyed)
         self._closed = self._paused = False
         self._start()
         _stores.add(self)
@@ -254,21 +258,28 @@ class LogStore:
         """The events after a position and up to another (default: the head now), in pages.
 
         Each page is read in a transaction of its own, so that nothing keeps the WAL from starting
-        anew. Raises `DamageError` where positions are missing.
+        anew. What was compacted comes as rows that say nothing. Raises `DamageError` where
+        positions are missing, and `Moved` where they were compacted meanwhile.
         """
         end = self.head().position
         end = end if upto is None else min(upto, end)
+        compacted = self.holes.at if after < end else 0
         while after < end:
             last = min(after + page, end)
-            rows = self._readers.select(ROWS, (last, after, end, page))
-            if not rows or rows[-1][0] != after + len(rows):
-                first = next((n for n, r in enumerate(rows, after + 1) if r[0] != n), None)
+            rows = list(map(as_row, self._readers.select(ROWS, (last, after, last, page))))
+            if len(rows) < last - after:
+                rows = self.holes.filled(rows, after, last)
+                if self.holes.at != compacted:
+                    raise Moved("the log was compacted while it was read; read it again")
+            if len(rows) < last - after:
+                first = next((n for n, r in enumerate(rows, after + 1) if r.position != n), None)
                 raise DamageError(
                     f"{self.path or disk.MEMORY} should go on to {end}, but event "
-                    f"{first or after + 1} is missing; run verify, and restore the last backup"
+                    f"{first or after + len(rows) + 1} is missing; run verify, and restore the "
+                    "last backup"
                 )
-            yield list(map(as_row, rows))
-            after = rows[-1][0]
+            yield rows
+            after = last
 
     def wait(self, after: int, timeout: float) -> bool:
         """Whether the log went past ``after`` within ``timeout`` seconds.
@@ -334,6 +345,10 @@ class LogStore:
 
     # ------------------------------------------------------------ writing
 
+    def moment(self, head: Head) -> int:
+        """When a commit after a head would be recorded that states no time of its own."""
+        return max(self._clock(), head.recorded_at + 1 if head.position else times.FIRST)
+
     def write(self) -> Transaction:
         """A transaction, to be used with ``with``: flushed once at its end, rolled back on error.
 
@@ -360,7 +375,7 @@ class LogStore:
         What was tampered with or damaged is reported, never raised.
         """
         head, end, problem = self._ends()
-        audit = Audit(head)
+        audit = Audit(head, self._gaps())
         if problem:
             audit.report(0, *problem)
         if astray := self._writer.astray():
@@ -372,6 +387,7 @@ class LogStore:
                 if not rows:
                     break
                 audit.rows(rows)
+            audit.compare_gaps(record_of(self._readers.select))
             indexed = self._readers.select(_TAGS, (end,))[0][0]
             if indexed != audit.tags:
                 audit.report(
@@ -396,6 +412,12 @@ class LogStore:
         if head is None or list(map(type, head)) != [int, int, bytes]:
             return None, end or 0, ("head", "the head row is gone, or holds what can't be one")
         return head, end or 0, None
+
+    def _gaps(self) -> list[Gap]:
+        """The compacted stretches, as far as they can be read."""
+        with contextlib.suppress(DamageError, TypeError):
+            return gaps_of(self._readers.select)
+        return []
 
     def _check_tables(self, audit: Audit) -> None:
         for code, sql in _CHECKS:

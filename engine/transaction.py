@@ -138,7 +138,7 @@ class Transaction:
                 writer.committed(self._connection, self.head)
             else:
                 self._roll_back()
-        except sqlite3.Error as failure:
+        except (OSError, sqlite3.Error) as failure:
             self._failure = disk.refusal(failure, writer.path)
             self._roll_back()
             raise self._failure from failure
@@ -173,6 +173,19 @@ class Transaction:
                 self._connection.execute(sql, rows[0])
             else:
                 self._connection.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise self._doom(error) from error
+
+    def run(self, sql: str, rows: list[tuple[Any, ...]] | None = None) -> list[Any]:
+        """Runs a statement that changes more than is appended, for each of the rows where they are
+        given; what it finds."""
+        self._sound()
+        self._changed = True
+        try:
+            if rows is None:
+                return self._connection.execute(sql).fetchall()
+            self._connection.executemany(sql, rows)
+            return []
         except sqlite3.Error as error:
             raise self._doom(error) from error
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Final
 
 from doxa.oracle.log import connect
 
 APPLICATION: Final = 0x646F7861
-USER_VERSION: Final = 1
+USER_VERSIONS: Final = (1, 2)  # the second where something was compacted
 START: Final = bytes(32)
 
 
@@ -32,10 +33,12 @@ def check_chain(path: str | Path) -> list[str]:
 
 
 def _problems(connection: sqlite3.Connection) -> Iterator[str]:
-    for pragma, expected in (("application_id", APPLICATION), ("user_version", USER_VERSION)):
+    for pragma, expected in (("application_id", (APPLICATION,)), ("user_version", USER_VERSIONS)):
         (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
-        if found != expected:
-            yield f"{pragma} is {found}, not {expected}"
+        if found not in expected:
+            yield f"{pragma} is {found}, not {expected[0]}"
+    gaps, record = _gaps(connection)
+    stated = None
     last, last_at, chain = 0, None, START
     for (
         position,
@@ -52,7 +55,13 @@ def _problems(connection: sqlite3.Connection) -> Iterator[str]:
         " FROM log ORDER BY position"
     ):
         if position != last + 1:
-            yield f"position {position} follows {last}"
+            gap = gaps.pop(last + 1, None)
+            if gap is None or gap[:2] != (position - 1, position - 1 - last):
+                yield f"position {position} follows {last}"
+            else:
+                chain = gap[2]
+        if kind == "policy":
+            stated = json.loads(head).get("compacted", stated)
         if last_at is not None and recorded_at < last_at:
             yield f"position {position} is recorded at {recorded_at}, before {last_at}"
         if data is None:
@@ -78,3 +87,25 @@ def _problems(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"the head is at position {head_row[0]}, but the log ends at {last}"
     elif last and head_row[1:] != (last_at, chain):
         yield f"the head at position {last} does not match the log's last row"
+    for first in gaps:
+        yield f"a compacted stretch is said to begin at {first}, where events are"
+    if (None if stated is None else stated["digest"]) != record:
+        yield f"the compacted stretches have the digest {record}, and the log states {stated}"
+
+
+def _gaps(
+    connection: sqlite3.Connection,
+) -> tuple[dict[int, tuple[int, int, bytes]], str | None]:
+    """The compacted stretches by their first positions (last, count, link), and the digest of their
+    record, where there is one."""
+    sql = "SELECT count(*) FROM sqlite_master WHERE name IN ('log_gap', 'log_gone')"
+    if not connection.execute(sql).fetchone()[0]:
+        return {}, None
+    found, digest = {}, sha256()
+    for gap in connection.execute("SELECT * FROM log_gap ORDER BY first"):
+        first, last, count, link, own = gap
+        found[first] = last, count, link
+        digest.update(f"{first}:{last}:{count}:".encode() + link + own)
+    for (body,) in connection.execute("SELECT body FROM log_gone ORDER BY pass"):
+        digest.update(sha256(body).digest())
+    return found, digest.hexdigest()

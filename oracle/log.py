@@ -282,6 +282,8 @@ def likeness(value: Any) -> Hashable:
 def _records(row: Row, commit: int) -> list[Record]:
     """The records of one row: one, or two for a claim that carries its own support."""
     position, recorded_at, kind, head_bytes, data_bytes = row
+    if kind == "compacted":  # nothing but the time of it is known
+        return []
     head = _json(head_bytes, position)
     data = {} if data_bytes is None else _json(data_bytes, position)
     if head.get("v") != FORMAT:

@@ -116,9 +116,9 @@ def test_a_path_that_the_system_refuses_is_told_as_such(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_left_to_the_newer_doxa(kept: Path) -> None:
-    _change(kept, "PRAGMA user_version=2")
+    _change(kept, "PRAGMA user_version=3")
     before = _listing(kept)
-    with pytest.raises(doxa.NewerFormat, match="format 2; this doxa reads up to 1: upgrade"):
+    with pytest.raises(doxa.NewerFormat, match="format 3; this doxa reads up to 2: upgrade"):
         doxa.open(kept)
     assert _listing(kept) == before
 

@@ -85,7 +85,7 @@ def test_nothing_is_created_where_nothing_shall_be(path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(path: Path) -> None:
     filled(path)
     with tampering(path) as connection:
-        connection.execute("PRAGMA user_version=2")
+        connection.execute("PRAGMA user_version=3")
     with pytest.raises(NewerFormat, match="upgrade doxa"):
         LogStore.open(path)
 
