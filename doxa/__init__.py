@@ -32,6 +32,8 @@ from doxa.engine.errors import (
     SeveralHeld,
     StorageError,
     UnknownTarget,
+    ValueHeld,
+    ValueRejected,
     ViewMoved,
 )
 
@@ -112,6 +114,8 @@ __all__ = [
     "TruthView",
     "Unavailable",
     "UnknownTarget",
+    "ValueHeld",
+    "ValueRejected",
     "Verdict",
     "ViewMoved",
     "check_head",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from doxa.arguments import Instant, check_list, fresh
 from doxa.engine import times
+from doxa.engine.gate import Override
 from doxa.engine.parse import parse
 from doxa.engine.plain import ready
 from doxa.engine.stream import Request, Stream
@@ -14,6 +15,7 @@ from doxa.engine.stream import Request, Stream
 __all__ = ["Declaring"]
 
 _MOSTLY_PLAIN: Final = ("claim", "support")
+_ASSERTING: Final = (*_MOSTLY_PLAIN, "citation", "summary")  # said once more, they come back
 
 
 class Declaring:
@@ -97,12 +99,17 @@ class Declaring:
         return self._one(fields, recorded_at, dry_run)
 
     def _one(
-        self, fields: Mapping[str, Any], recorded_at: Instant | None, dry_run: bool = False
+        self,
+        fields: Mapping[str, Any],
+        recorded_at: Instant | None,
+        dry_run: bool = False,
+        override: Override | None = None,
     ) -> str:
         """Records one event, or only judges it."""
         event = ready(fields) if fields["event"] in _MOSTLY_PLAIN else parse(fields)
         stamp = None if recorded_at is None else times.instant(recorded_at, "recorded_at")
-        request = Request((event,), stamp)
+        again = fields["event"] in _ASSERTING
+        request = Request((event,), stamp, override=override, asserting=again)
         if dry_run:
             self._stream.weigh(request)
         else:

@@ -146,6 +146,7 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
         try:
             self._stop_serving()
             self._stop_searching()
+            self._stop_using()
             self._stream.close()
         finally:
             self.recorder.close()
@@ -370,6 +371,9 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
     apolicy = _twin(Writing.policy)
     apin = _twin(Writing.pin)
     averify_claim = _twin(Writing.verify_claim)
+    areject = _twin(Writing.reject)
+    arejections = _twin(Writing.rejections)
+    ais_rejected = _twin(Writing.is_rejected)
     aappend = _twin(Writing.append)
     aimport_events = _twin(import_events)
     aview = _twin(view)

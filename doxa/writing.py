@@ -24,7 +24,6 @@ from doxa.arguments import (
     parsed,
     source_fields,
 )
-from doxa.declaring import Declaring
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import (
@@ -36,15 +35,17 @@ from doxa.engine.errors import (
     ViewMoved,
     workspace_in_words,
 )
+from doxa.engine.gate import Override
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.stream import Request, Stream
 from doxa.engine.view import Id
+from doxa.rejecting import Guard, OverrideLike, Rejecting, override_of
 from doxa.views import TruthView
 
 __all__ = ["Writing"]
 
 
-class Writing(Declaring):
+class Writing(Rejecting):
     """Everything that appends to the log."""
 
     _stream: Stream
@@ -68,12 +69,14 @@ class Writing(Declaring):
         recall_when: Iterable[str] = (),
         workspace: str = "",
         recorded_at: Instant | None = None,
+        override: OverrideLike | None = None,
     ) -> str:
         """Records a claim, with its own support if ``source`` or ``because`` is given.
 
         ``object`` is any JSON value; the interval is ``[valid_from, valid_to)``, ``None`` an open
         end; ``valid_until`` is an inclusive last day instead; ``recall_when`` are phrases at which
-        it is to be recalled. Returns the claim's id.
+        it is to be recalled. Returns the claim's id. Raises `ValueRejected` where the object or
+        text is rejected; ``override`` says why it is to be recorded all the same.
         """
         fields: dict[str, Any] = {
             "event": "claim",
@@ -92,7 +95,7 @@ class Writing(Declaring):
             "recall_when": recall_when,
         }
         end_of(fields, valid_to, valid_until)
-        return self._one(fields, recorded_at)
+        return self._one(fields, recorded_at, override=override_of(override))
 
     def support(
         self,
@@ -173,6 +176,8 @@ class Writing(Declaring):
         id: str | None = None,
         workspace: str = "",
         recorded_at: Instant | None = None,
+        reject: bool = False,
+        override: OverrideLike | None = None,
     ) -> CorrectionId:
         """Replaces a claim: by a new ``object``, by an existing claim (``by``), or by nothing.
 
@@ -180,6 +185,8 @@ class Writing(Declaring):
         otherwise they set the portion that is corrected. Left out is not ``None``: ``None`` is an
         open bound, or the JSON null. Both events go into one commit. Where an ``id`` is given, the
         new claim's is that with ``/replacement`` behind it, so that the call can be repeated.
+        With ``reject`` the old object and text are rejected in the same commit (see `reject`), for
+        their predicate; ``override`` is that of `claim`, for the new one.
         """
         if not isinstance(object, Unset) and by is not None:
             raise CallerError("give a new object or an existing claim (by), not both")
@@ -199,6 +206,7 @@ class Writing(Declaring):
             "reason": reason,
         }
         events = [correction]
+        guard: Guard | None = None
         if isinstance(object, Unset):
             if because or text is not None or kind is not None:
                 raise CallerError("because, text and kind are a new claim's: give its object too")
@@ -216,20 +224,18 @@ class Writing(Declaring):
                 new["kind"] = kind
             by = correction["by"] = new["id"]
             events.insert(0, new)
-        self.append(events, recorded_at=recorded_at)
+        if reject:
+            replacing = None if isinstance(object, Unset) else events[0]
+            rejections, guard = self._reject_old(self._old(claim, workspace), replacing, id)
+            events += rejections
+        self._append(events, recorded_at, override=override_of(override), guard=guard)
         return CorrectionId(correction["id"], by)
 
     def _replacement(
         self, claim: object, workspace: str, bounds: Mapping[str, Any]
     ) -> dict[str, Any]:
         """A claim like another, over the bounds that are given and its own where they are not."""
-        check_text(workspace, "workspace")
-        fold, _ = self._stream.capture()
-        found = NONE if not isinstance(claim, str) else fold.belief.graph.find(workspace, claim)
-        if found == NONE or found & 7 != CLAIM:
-            raise _no_claim(fold.belief.graph, found, workspace, claim)
-        old = self._stream.payload(fold.belief.graph.position_of(found))
-        assert isinstance(old, ev.Claim)
+        old = self._old(claim, workspace)
         fields: dict[str, Any] = {
             "event": "claim",
             "workspace": workspace,
@@ -242,6 +248,17 @@ class Writing(Declaring):
         if "valid_until" not in bounds:
             fields["valid_to"] = None if old.valid_to == times.POS else times.moment(old.valid_to)
         return fields | dict(bounds)
+
+    def _old(self, claim: object, workspace: str) -> ev.Claim:
+        """A claim that is there, as it was recorded."""
+        check_text(workspace, "workspace")
+        fold, _ = self._stream.capture()
+        found = NONE if not isinstance(claim, str) else fold.belief.graph.find(workspace, claim)
+        if found == NONE or found & 7 != CLAIM:
+            raise _no_claim(fold.belief.graph, found, workspace, claim)
+        old = self._stream.payload(fold.belief.graph.position_of(found))
+        assert isinstance(old, ev.Claim)
+        return old
 
     def cite(
         self,
@@ -384,16 +401,19 @@ class Writing(Declaring):
         *,
         expected_revision: int | None = None,
         recorded_at: Instant | None = None,
+        override: OverrideLike | None = None,
     ) -> Commit:
         """Appends events, as mappings in the exchange form, in one atomic and durable commit.
 
         With ``expected_revision`` it is refused (`RevisionConflict`) if a workspace of the events
         has moved past it. What is there already with the same content is not repeated; with other
-        content it raises `DuplicateId`. On any error nothing is written.
+        content it raises `DuplicateId`. On any error nothing is written; where a value is rejected
+        (`ValueRejected`), only that it was kept out. ``override`` is that of `claim`.
         """
         if expected_revision is not None:
             check_revision(expected_revision, "expected_revision")
-        return self._append(events, recorded_at, expected_revision)
+        override_given = override_of(override)
+        return self._append(events, recorded_at, expected_revision, override=override_given)
 
     def _append(
         self,
@@ -401,6 +421,8 @@ class Writing(Declaring):
         recorded_at: Instant | None = None,
         expected: int | None = None,
         watched: frozenset[str] = frozenset(),
+        override: Override | None = None,
+        guard: Guard | None = None,
     ) -> Commit:
         given, stated = parsed(events)
         stamp = stated if recorded_at is None else times.instant(recorded_at, "recorded_at")
@@ -410,7 +432,7 @@ class Writing(Declaring):
             )
         if not given:
             raise InvalidEvent("an append needs at least one event")
-        request = Request(given, recorded_at=stamp, expected=expected, watched=watched)
+        request = Request(given, stamp, expected, watched, override=override, guard=guard)
         done = self._stream.append(request)
         return Commit(
             tuple([event.id for event in given]),

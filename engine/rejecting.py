@@ -60,11 +60,8 @@ _CLOSING: Final = ("]", "}")
 
 def _folded(text: str) -> str:
     """A text in the form of the first step."""
-    if text.isascii():
-        text = text.lower()
-    else:
-        text = normalize("NFC", normalize("NFC", text).casefold())
-    return " ".join(text.split())
+    folded = normalize("NFC", normalize("NFC", text).casefold())
+    return " ".join(folded.split())
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from doxa.engine import events as ev
-from doxa.engine.errors import DoxaError, InvalidEvent, UnknownTarget
+from doxa.engine.errors import DoxaError, InvalidEvent, UnknownTarget, ValueRejected
 
-__all__ = ["leave_out"]
+__all__ = ["falls_with", "leave_out", "named"]
 
 _ONE = (
     *("claim", "corrects", "by", "resolves", "target", "verified", "pinned"),
@@ -36,7 +36,7 @@ def leave_out(
     named_by: dict[ev.Ref, list[tuple[int, str]]] = {}
     for index, event in events.items():
         there[ev.Ref(event.workspace, event.id)] = index
-        for role, key in _named(event):
+        for role, key in named(event):
             named_by.setdefault(key, []).append((index, role))
     fallen = list(refused)
     while fallen:
@@ -70,7 +70,7 @@ def _falling(
     key = ev.Ref(event.workspace, event.id)
     if key not in there and key in named_by and not known(key):
         for index, role in named_by[key]:
-            yield index, _names(event, role)
+            yield index, _names(event, role, error)
 
 
 def _goes_with(correction: ev.Correction, error: DoxaError) -> Refusal:
@@ -80,13 +80,26 @@ def _goes_with(correction: ev.Correction, error: DoxaError) -> Refusal:
     )
 
 
-def _names(missing: ev.Event, role: str) -> Refusal:
+def _names(missing: ev.Event, role: str, error: DoxaError) -> Refusal:
+    if isinstance(error, ValueRejected):
+        return lambda event: falls_with(event, role, error)
     return lambda event: UnknownTarget(
         f"{event.TYPE} {event.id!r}: {role} names {missing.id!r}, which can't be accepted itself"
     )
 
 
-def _named(event: ev.Event) -> Iterator[tuple[str, ev.Ref]]:
+def falls_with(event: ev.Event, role: str, error: ValueRejected) -> ValueRejected:
+    """The refusal of what names a claim that was kept out."""
+    found = ValueRejected(
+        f"{event.TYPE} {event.id!r}: {role} names the claim {error.claim!r}, whose object or text "
+        f"is a value that is rejected, by {' and '.join(map(repr, error.rejections))}"
+    )
+    found.claim, found.workspace = error.claim, error.workspace
+    found.rejections, found.audits = error.rejections, error.audits
+    return found
+
+
+def named(event: ev.Event) -> Iterator[tuple[str, ev.Ref]]:
     """What an event names, a carried support by its claim."""
     for role in _ONE:
         ref = getattr(event, role, None)

@@ -19,6 +19,7 @@ from typing import Final
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
+from doxa.engine.asserting import asserted, may_assert, restored
 from doxa.engine.collector import uncollected
 from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import Plainly, expect, judge
@@ -182,6 +183,8 @@ class Stream:
             _encoded(judged.new, problems)
         if problems:
             raise problems[min(problems)]
+        if judged.new and request.guard is not None:
+            request.guard(fold)
         if judged.new and at is not None and at <= _last(head):
             raise _too_early(at, head)
 
@@ -273,6 +276,8 @@ class Stream:
             if not events or request.audits or not judge.accepts(events):
                 break
             if gate is not None and gate.may_block(events):
+                break
+            if may_assert(fold.belief, events):
                 break
             commits.append(([as_new((*event[:3], ())) for event in events], at))
             accepted += events
@@ -367,6 +372,8 @@ class Stream:
             return asked.blocked[min(asked.blocked)]
         refused: dict[int, DoxaError] = {**asked.blocked}
         given = [each.event if isinstance(each, Plain) else each for each in request.events]
+        if request.making is not None:
+            given += request.making(fold.belief)
         given += asked.overrides
         events = dict(enumerate(given))
         known = partial(_known, fold.belief.graph)
@@ -390,6 +397,9 @@ class Stream:
             leave_out(events, refused, given, known)
         repeated = len(judged.repeated)
         audits = self._fresh(fold, [*request.audits, *asked.audits])
+        again = [events[order[index]] for index in judged.repeated] if request.asserting else []
+        back = asserted(fold.belief, new.values(), again)
+        audits += restored(fold.belief, back, head.position + len(new) + len(audits) + 1)
         if not new and not audits:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if new and request.expected is not None:
