@@ -62,20 +62,26 @@ class Beacon:
         return self._number == told and not told & 1
 
     def committing(self) -> None:
-        """Before a commit, under the lock."""
+        """Before a commit, under the lock. Raises `OSError` where others could not be told."""
         if self._path is not None:
+            trusted = not self._number & 1
             if self._number == 1:  # a new file
                 self._number = int.from_bytes(os.urandom(6), "little")
             self._number |= 1
-            self._write(self._number)
+            try:
+                self._write(self._number)
+            except OSError:
+                if trusted:
+                    raise
 
     def committed(self) -> None:
         """After a commit, under the lock."""
         if self._path is None:
             self._own += 2
-        else:
+            return
+        with contextlib.suppress(OSError):  # odd here too then: the next one will write this number
+            self._write(self._number + 1)
             self._number += 1
-            self._write(self._number)
 
     def close(self) -> None:
         """Lets the file go."""
@@ -99,8 +105,7 @@ class Beacon:
 
     def _write(self, number: int) -> None:
         if self._file is not None:
-            with contextlib.suppress(OSError):
-                os.pwrite(self._file, number.to_bytes(_SIZE, "little"), 0)
+            os.pwrite(self._file, number.to_bytes(_SIZE, "little"), 0)
 
     def _find(self, path: str) -> None:
         """Opens the file that is at the path now."""

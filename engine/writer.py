@@ -44,7 +44,7 @@ class Writer:
         """Creates the log under the lock, unless another process has done so by then."""
         assert self.path is not None
         assert self._lock is not None
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        disk.make_folder(os.path.dirname(self.path))
         if not self._lock.acquire(self._timeout):
             raise self._locked()
         try:

@@ -152,3 +152,47 @@ def test_a_commit_that_fails_leaves_the_log_to_be_asked(
         ledger.claim("x", "p", 3, source="s")
         assert ledger.revision == 2
         assert not writer.beacon.now() & 1
+
+
+def test_a_number_that_could_not_be_told_is_not_taken_for_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        mine.claim("x", "p", 1, source="s")
+        committed = Beacon.committed
+
+        def untold(beacon: Beacon) -> None:
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "pwrite", failing)
+                committed(beacon)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Beacon, "committed", untold)
+            mine.claim("x", "p", 2, source="s")
+        other.claim("x", "p", 3, source="s")
+        assert mine.revision == 3
+        mine.claim("x", "p", 4, source="s")
+        assert mine.revision == other.revision == 4
+        assert mine.verify().ok
+
+
+def test_nothing_is_committed_that_others_can_not_be_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        mine.claim("x", "p", 1, source="s")
+        assert other.revision == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "pwrite", failing)
+            with pytest.raises(doxa.StorageError, match="nothing was written"):
+                mine.claim("x", "p", 2, source="s")
+        assert mine.revision == other.revision == 1
+        other.claim("x", "p", 2, source="s")
+        mine.claim("x", "p", 3, source="s")
+        assert mine.revision == other.revision == 3

@@ -146,8 +146,12 @@ def test_room_is_made_anew_in_a_wal_that_another_has_emptied(store: LogStore, pa
 def test_a_disk_that_has_no_room_ahead_still_takes_the_commit(
     store: LogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*given: object) -> int:
-        raise OSError(28, "No space left on device")
+    write = os.pwrite
+
+    def full(file: int, data: bytes, offset: int) -> int:
+        if offset + len(data) > os.fstat(file).st_size:
+            raise OSError(28, "No space left on device")
+        return write(file, data, offset)
 
     commit(store)
     monkeypatch.setattr(os, "pwrite", full)
