@@ -132,19 +132,15 @@ class Dreaming:
             last_used=last_used,
         )
 
-    def _claims(self, view: TruthView, rows: Sequence[int]) -> list[ev.Claim]:
-        """Claims as they were recorded."""
+    def _claims(self, view: TruthView, rows: Sequence[int]) -> list[ev.Claim | None]:
+        """Claims as they were recorded; ``None`` for what was erased since."""
         from doxa.engine.texts import Texts
 
         texts = Texts(view.graph, self._stream.rows)
         positions = [view.graph.c_pos[row] for row in rows]
         texts.expect_at(positions)
-        found = []
-        for position in positions:
-            event = texts.event(position)
-            assert isinstance(event, ev.Claim), event  # what was erased is not held
-            found.append(event)
-        return found
+        found = [texts.event(position) for position in positions]
+        return [event if isinstance(event, ev.Claim) else None for event in found]
 
     def _there(self, workspace: str, id: str) -> bool:
         """Whether an id is in the log by now, whoever recorded it."""
@@ -209,15 +205,18 @@ class _Run:
         if self.calls + len(self.planned) >= self.limit or self.failing >= PATIENCE:
             self.remaining += 1
             return
-        records = [record(claim) for claim in self.ledger._claims(self.view, group.rows)]
+        claims = self.ledger._claims(self.view, group.rows)
+        records = [record(claim) for claim in claims if claim is not None]
         prompt = messages(records)
         if self.endpoint is None:
             size = sum(len(message["content"].encode()) for message in prompt)
             tokens = -(-size // _BYTES_OF_A_TOKEN)
             self.planned.append(Planned(id, group.ids, size, tokens))
             return
-        self.calls += 1
         try:
+            if len(records) < len(group.ids):
+                raise Refused(Flaw.SOURCES_MOVED, "some of it was erased before it was shown")
+            self.calls += 1
             answer = self.endpoint.ask(self.endpoint.body(prompt, schema(group.ids)))
             self.failing = 0
             self._take(id, group, answer)

@@ -48,7 +48,8 @@ SHARED: Final = 3  # stems that make claims about different subjects related
 WIDESPREAD: Final = 64  # claims; a stem in more of them tells nothing
 LONGEST: Final = 4_096  # bytes of one claim as it is shown
 
-Read = Callable[[Sequence[int]], Sequence[ev.Claim]]  # rows → the claims, as they were recorded
+# Rows → the claims, as they were recorded; ``None`` for one that was erased since.
+Read = Callable[[Sequence[int]], Sequence[ev.Claim | None]]
 
 
 class Group(NamedTuple):
@@ -94,11 +95,12 @@ def related(
         by_subject.setdefault((graph.c_perspective[row], graph.c_subject[row]), []).append(row)
     alone: dict[int, list[tuple[int, frozenset[str]]]] = {}
     for (perspective, _), rows in by_subject.items():
-        claims = dict(zip(rows, read(rows), strict=True))
-        denied = _denied(view, claims)
+        there = zip(rows, read(rows), strict=True)
+        claims = {row: claim for row, claim in there if claim is not None}
+        denied = _denied(view, list(claims.values()))
         against += denied
         left_out = {id for each in denied for id in each.ids}
-        fit = [row for row in rows if graph.claim_id(row) not in left_out]
+        fit = [row for row, claim in claims.items() if claim.id not in left_out]
         shown = [row for row in fit if len(json.dumps(record(claims[row]))) <= LONGEST]
         too_long += len(fit) - len(shown)
         for at in range(0, len(shown), MOST):
@@ -153,13 +155,14 @@ def _rivals(view: TruthView, contested: Sequence[int]) -> list[Against]:
     return found
 
 
-def _denied(view: TruthView, claims: dict[int, ev.Claim]) -> list[Against]:
+def _denied(view: TruthView, said: Sequence[ev.Claim]) -> list[Against]:
     """Pairs of claims about one subject of which one says, in English, that the other is not so.
 
     A pair that was declared before and is not contested now has been settled: somebody took the
     declaration back.
     """
-    said = list(claims.values())
+    if len(said) < 2:
+        return []
     sides = [denial(each.subject, each.predicate, each.object, each.text) for each in said]
     pairs = [(said[one].id, said[other].id) for one, other in denials(sides)]
     return [Against(pair, policy) for pair in pairs if (policy := _undeclared(view, pair))]
