@@ -12,10 +12,11 @@ from doxa.arguments import refuse_unknown
 from doxa.armed import Clipped, Embedded, Failing
 from doxa.engine.asking import Asked, Means
 from doxa.engine.bounded import bounded
+from doxa.engine.cursors import check_order, offset
 from doxa.engine.cursors import cursor as cursor_of
-from doxa.engine.cursors import offset
 from doxa.engine.envelope import Missing, Recalled
 from doxa.engine.errors import CallerError
+from doxa.engine.layers import Warm
 from doxa.engine.outcomes import Gap, Mode, Trust, Unavailable
 from doxa.engine.recall import recall
 from doxa.engine.receipt import coordinates
@@ -55,7 +56,10 @@ class Asking:
         timeout: Any,
         calibration: Any,
         fresh: object,
+        warm: Warm,
+        warnings: Sequence[str],
     ) -> None:
+        self.warm, self.warnings = warm, warnings
         self.search, self.stream, self.registry = search, stream, registry
         self.embedder, self.view = embedder, view
         self.mode, self.trust = mode_of(mode, embedder), trust_of(trust, embedder)
@@ -158,6 +162,8 @@ class Asking:
             similar=None if self.embedder is None else self._similar,
             rerank=None if self.rerank is None else self._reranked,
             entails=None if self.judge is None else self._judged,
+            warm=self.warm,
+            warnings=self.warnings,
         )
 
     def _generations(self, arms: Mapping[str, Arm]) -> Iterable[str]:
@@ -264,9 +270,11 @@ class Asking:
         if candidates is not None:  # no arm is asked for them, so that none is missing
             means = replace(means, missing=())
         answer = recall(self.registry, self.view, self.stream.rows, asked, means, candidates)
+        if isinstance(cursor, str):
+            check_order(cursor, answer.warmth)
         if answer.more is None or candidates is not None:
             return answer
-        return answer.but(cursor=cursor_of(ledger, at, request, answer.more))
+        return answer.but(cursor=cursor_of(ledger, at, request, answer.more, answer.warmth))
 
 
 def _lacks(arm: DenseArm, view: TruthView) -> bool:

@@ -9,6 +9,7 @@ from doxa.arguments import Instant, check_text, check_view, refuse_unknown
 from doxa.calibrating import Calibrating
 from doxa.engine import times
 from doxa.engine.errors import CallerError, ViewMoved
+from doxa.using import check_sides, printed_records
 from doxa.views import TruthView
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class Assembling(Calibrating):
         count: Callable[[str], int] | None = None,
         top_k: int | None = None,
         inject: Inject = "on_demand",
+        archived: bool = False,
+        reinforce: bool = False,
+        skip_side_effects: bool = False,
         **options: Any,
     ) -> Block:
         """Renders what may be believed at a view, within a budget.
@@ -54,14 +58,21 @@ class Assembling(Calibrating):
         nothing gives a pointer alone, the same bytes always, or with it the pinned claims.
 
         ``budget`` is in characters, or in what ``count`` counts: 1,500 where it is left out, 6,000
-        for ``"large"``. Raises `ViewMoved`, and returns nothing, if the truth moved while the block
-        was made.
+        for ``"large"``. What is archived is left out, unless ``archived`` is asked for. With
+        ``reinforce`` the use of what is printed is noted, and what of it is archived is restored,
+        unless ``skip_side_effects``. Raises `ViewMoved`, and returns nothing, if the truth moved
+        while the block was made.
         """
         from doxa.engine.assembly import assemble
         from doxa.engine.block import recalled_as
 
         registry, budget = check_view(view, self._stream), _budget(budget)
         self._stream.capture()  # refuses a closed ledger
+        noted = check_sides(reinforce, skip_side_effects)
+        if archived is not True and archived is not False:
+            raise CallerError(f"archived is {archived!r:.80}; give True or False")
+        if archived and candidates is None:
+            options["archived"] = True
         made = _Sources(self, registry, view).of(query, candidates, inject, top_k, options)
         block = assemble(
             registry,
@@ -73,15 +84,18 @@ class Assembling(Calibrating):
             count=count,
             top_k=made.top_k,
             frame=made.frame,
+            archived=archived,
         )
         if self.moved(view):
             raise ViewMoved(
                 f"the truth moved past revision {view.revision} since the view was captured; "
                 "capture a new view and assemble again, or use assemble_fresh"
             )
-        if candidates is not None:
+        problem = self._used(printed_records(block, view)) if noted else None
+        warnings = made.warnings if problem is None else (*made.warnings, problem)
+        if candidates is not None and not warnings:
             return block
-        return recalled_as(block, made.recalled, made.warnings)
+        return recalled_as(block, made.recalled, warnings)
 
     def assemble_fresh(
         self,
@@ -200,7 +214,8 @@ class _Sources:
             return self._asked(query, inject == "always_inject", top_k, options)
         if options or inject != "on_demand":
             unknown = dict(options) or {"inject": inject}
-            refuse_unknown(unknown, "assemble of candidates", "view, budget, count and top_k")
+            accepted = "view, budget, count, top_k, archived and reinforce"
+            refuse_unknown(unknown, "assemble of candidates", accepted)
         if isinstance(candidates, str):
             if candidates != REGISTERED:
                 raise CallerError(

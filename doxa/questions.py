@@ -15,6 +15,7 @@ from doxa.engine.candidates import surrogate
 from doxa.engine.choosing import Filters
 from doxa.engine.errors import CallerError
 from doxa.engine.items import standings_of
+from doxa.engine.layers import Layer
 from doxa.engine.outcomes import Mode, Tier
 from doxa.engine.rendering import counter_name
 from doxa.engine.validity import FreshnessFrom, freshness_from_of, profile_of
@@ -27,7 +28,7 @@ MOST: Final = 10_000  # of top_k and pool
 LARGEST: Final = 2**63 - 1  # of what else is counted
 POOL: Final = 100  # documents that each way of searching gives
 
-T = TypeVar("T", Mode, Tier)
+T = TypeVar("T", Mode, Tier, Layer)
 
 DEFAULTS: Final[dict[str, Any]] = {
     "top_k": 10,
@@ -38,6 +39,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "kind": None,
     "standing": None,
     "tier": None,
+    "archived": False,
+    "layer": None,
     "profile": None,
     "validity_annotate": False,
     "freshness_from": FreshnessFrom.OBSERVED,
@@ -165,11 +168,13 @@ def _filters(view: TruthView, given: Mapping[str, Any]) -> Filters:
             f"{' and '.join(sorted(map(repr, sight)))}: capture a view of the other"
         )
     tier = given["tier"]
-    tiers = frozenset(Tier) if tier is None else frozenset(_tiers(tier))
+    tiers = frozenset(Tier) if tier is None else frozenset(_some(Tier, tier, "tier"))
     return Filters(
         **{name: given[name] for name in names},
         standings=_standings(given["standing"]),
         tiers=tiers,
+        archived=_flag("archived", given["archived"]),
+        layers=None if given["layer"] is None else frozenset(_some(Layer, given["layer"], "layer")),
     )
 
 
@@ -182,15 +187,15 @@ def _standings(value: Any) -> frozenset[Standing]:
     return found
 
 
-def _tiers(value: object) -> Iterable[Tier]:
+def _some(kind: type[T], value: object, name: str) -> Iterable[T]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         value = [value]
     listed: list[object] = list(value)
     if not listed:
         raise CallerError(
-            f"tier is {in_few(value)}; give one of {', '.join(Tier)}, or leave it out"
+            f"{name} is {in_few(value)}; give one of {', '.join(kind)}, or leave it out"
         )
-    return [_one_of(Tier, each, "tier") for each in listed]
+    return [_one_of(kind, each, name) for each in listed]
 
 
 def request_json(asked: Asked, trust: str, **more: Any) -> dict[str, Any]:
@@ -211,6 +216,8 @@ def request_json(asked: Asked, trust: str, **more: Any) -> dict[str, Any]:
             "kind": filters.kind,
             "standings": sorted(map(str, filters.standings)),
             "tiers": sorted(map(str, filters.tiers)),
+            "archived": filters.archived,
+            "layers": None if filters.layers is None else sorted(map(str, filters.layers)),
         },
         "profile": asked.profile,
         "freshness_from": str(asked.freshness_from),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.arguments import check_list, check_view
 from doxa.engine.errors import CallerError
 from doxa.engine.stream import Stream
+from doxa.using import Using, check_sides
 from doxa.views import TruthView
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def checked_embedder(value: object) -> Embedder | None:
     )
 
 
-class Recalling:
+class Recalling(Using):
     """What is asked in words, and the indexes that answer it."""
 
     recorder: SQLiteRecorder
@@ -83,6 +84,8 @@ class Recalling:
         fresh: bool = True,
         cursor: str | None = None,
         candidates: Iterable[Candidate | Mapping[str, Any]] | None = None,
+        reinforce: bool = False,
+        skip_side_effects: bool = False,
         **options: Any,
     ) -> Recalled:
         """What may be believed, at a view, of what a question finds.
@@ -90,8 +93,9 @@ class Recalling:
         ``mode`` is ``lexical``, ``dense`` or ``fused`` (the default where an embedder is
         configured), ``trust`` is ``strict`` (likewise), ``standing`` or ``development``. Filters
         are ``workspace``, ``subject``, ``predicate``, ``perspective``, ``kind``, ``standing`` (as
-        of `view.claims`) and ``tier`` (``claim``, ``summary``, ``quote``). ``top_k`` (10) places
-        are given, a conflict taking one; ``budget`` bounds the text, in characters or in what
+        of `view.claims`), ``tier`` (``claim``, ``summary``, ``quote``) and ``layer`` (``buffer``,
+        ``working``, ``core``); what is ``archived`` is found on request. ``top_k`` (10) places are
+        given, a conflict taking one; ``budget`` bounds the text, in characters or in what
         ``count`` counts; ``cursor`` goes on behind the last answer. ``profile="validity"`` weighs
         how fresh and how well vouched for each hit is, ``validity_annotate`` only says so, with
         ``freshness_from`` and ``now``. ``max_age`` is the age, in seconds, that is stale.
@@ -101,12 +105,15 @@ class Recalling:
 
         ``rerank(query, texts)`` gives a score for each text, ``judge(query, texts)`` whether each
         answers the question (asked about hits that are ``ok`` alone); they have ``timeout``
-        seconds. Nothing is written. Raises `CallerError` for what can't be asked, `ViewMoved` for
-        a cursor whose view is out of date; all else is told in the answer's ``outcome`` and
-        ``reasons``.
+        seconds. With ``reinforce`` the use of the hits is noted once they are found, and archived
+        ones are restored, unless ``skip_side_effects``; else nothing is written. Raises
+        `CallerError` for what can't be asked, `ViewMoved` for a cursor whose view is out of date;
+        all else is told in the answer's ``outcome`` and ``reasons``.
         """
+        noted = check_sides(reinforce, skip_side_effects)
         asking = self._asking(view, mode, trust, rerank, judge, timeout, calibration, fresh)
-        return asking.answer(query, options, cursor, candidates)
+        answer = asking.answer(query, options, cursor, candidates)
+        return self._reinforced(answer) if noted else answer
 
     def recall_batch(
         self,
@@ -120,17 +127,25 @@ class Recalling:
         timeout: float = TIMEOUT,
         calibration: str | None = None,
         fresh: bool = True,
+        reinforce: bool = False,
+        skip_side_effects: bool = False,
         **options: Any,
     ) -> list[Recalled]:
-        """`recall` of each question, at one view; the questions are embedded together."""
+        """`recall` of each question, at one view; the questions are embedded together. What is used
+        is noted once all are answered: no answer is another for those beside it."""
+        noted = check_sides(reinforce, skip_side_effects)
         asking = self._asking(view, mode, trust, rerank, judge, timeout, calibration, fresh)
-        return asking.answers(check_list(queries, "queries"), options)
+        answers = asking.answers(check_list(queries, "queries"), options)
+        return self._all_reinforced(answers) if noted else answers
 
     def _asking(self, view: TruthView, *settings: Any) -> Asking:
         from doxa.asking import Asking
 
         registry = check_view(view, self._stream)
-        return Asking(self._searching(), self._stream, registry, self.embedder, view, *settings)
+        search, usage = self._searching(), self._usage
+        warm = usage.warm(view.graph)
+        told = () if usage.problem is None else (usage.problem,)
+        return Asking(search, self._stream, registry, self.embedder, view, *settings, warm, told)
 
     def _searching(self) -> Search:
         self._stream.capture()  # refuses a closed ledger

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from doxa.engine.arms import Arm
 from doxa.engine.choosing import Filters
 from doxa.engine.envelope import Missing
+from doxa.engine.layers import COLD, Warm
 from doxa.engine.outcomes import Mode
 from doxa.engine.rendering import Counter
 from doxa.engine.trust import Gate
@@ -49,7 +50,7 @@ class Means:
     are the reasons why the gate can't run. ``documents`` is how many the view sees. ``rerank``
     gives a score for each text, ``entails`` whether each answers the question, ``similar`` the
     cosine of each with the question, -1 where it has none: they raise `Unavailable` where they
-    can't.
+    can't. ``warm`` are the records that were used often.
     """
 
     arms: Mapping[str, Arm]
@@ -62,6 +63,7 @@ class Means:
     similar: Callable[[str, list[str]], Sequence[float]] | None = None
     rerank: Callable[[str, list[str]], Sequence[float | None]] | None = None
     entails: Callable[[str, list[str]], Sequence[bool]] | None = None
+    warm: Warm = COLD
 
 
 class Refused(Exception):

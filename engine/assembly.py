@@ -73,12 +73,14 @@ def assemble(
     count: Counter | None = None,
     top_k: int | None = None,
     frame: str | None = None,
+    archived: bool = False,
 ) -> Block:
     """Prints what may be believed of the candidates (or of the registered summaries) at a view.
 
     ``rows`` reads stored events of the log. ``budget`` is in characters, or in what ``count``
     counts in a text, 0 or more; ``top_k`` units at most are printed, 1 or more. ``frame`` is a line
-    that opens the block: where it does not fit, nothing does. Raises `CallerError` for a request
+    that opens the block: where it does not fit, nothing does. What is ``archived`` is left out,
+    unless it is asked for. Raises `CallerError` for a request
     that can't be carried out as it was put, or a counter that fails; a candidate that can't be read
     is only left out.
     """
@@ -90,7 +92,7 @@ def assemble(
         raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
     with uncollected():
         read = None if candidates is None else read_all(candidates)
-        made = _Assembly(registry, view, Texts(view.graph, rows), budget, count)
+        made = _Assembly(registry, view, Texts(view.graph, rows), budget, count, archived)
         return made.block(query, read, top_k, frame)
 
 
@@ -116,10 +118,11 @@ class _Assembly:
         texts: Texts,
         budget: int,
         count: Counter | None,
+        archived: bool,
     ) -> None:
-        self.view, self.graph = view, view.graph
+        self.view, self.graph, self.archived = view, view.graph, archived
         self.budget, self.count, self.texts = budget, count, texts
-        self.judge = Judge(registry, view, texts)
+        self.judge = Judge(registry, view, texts, archived)
         self.labels = Labels(self.judge)
         self.cited = _Cited(self.graph, texts)
         self.sheet = Sheet(budget, count, self.cited.note)
@@ -163,6 +166,7 @@ class _Assembly:
                 candidates=candidates,
                 top_k=top_k,
                 frame=frame,
+                archived=self.archived,
                 renderer=RENDERER,
                 printed=self.printed,
                 omissions=self.left_out,
@@ -328,7 +332,8 @@ def replay(
     receipts.same_log(receipt, view)
     texts = Texts(view.graph, rows)
     request = receipt.request
-    made = _Assembly(registry, view, texts, request["budget"], count)
+    archived = request.get("archived", False)
+    made = _Assembly(registry, view, texts, request["budget"], count, archived)
     given = receipts.given(receipt)
     block = made.block(request["query"], given, request["top_k"], request.get("frame"))
     return Replay(

@@ -124,6 +124,7 @@ class Made(NamedTuple):
     candidates: Sequence[Given | Unread] | None
     top_k: int | None
     frame: str | None
+    archived: bool
     renderer: str
     printed: Sequence[PrintedText]
     omissions: Sequence[Omission]
@@ -257,7 +258,7 @@ def _receipt(block: Block) -> Receipt:
         "used": block.used,
     }
     request = receipts.request_json(
-        made.query, made.candidates, block.budget, made.top_k, made.frame
+        made.query, made.candidates, block.budget, made.top_k, made.frame, made.archived
     )
     return receipts.make(
         made.view,

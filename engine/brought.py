@@ -21,6 +21,7 @@ from doxa.engine.graph import NONE
 from doxa.engine.judging import judged
 from doxa.engine.outcomes import Trust, Unavailable, Verdict
 from doxa.engine.ranking import Entry
+from doxa.engine.registry import Reason
 from doxa.engine.trust import verdict
 
 __all__ = ["BroughtFinder"]
@@ -71,6 +72,8 @@ class BroughtFinder(Finder):
                 entry = self._eligible(document, one)
                 if self.chooser.passes(entry.claims):
                     self.entries[document] = entry
+            elif one.reason is Reason.ARCHIVED:
+                self.warnings.append(f"{one.id!r} is left out: {one.detail}")
             else:
                 self.withheld.append(self._omitted(document, one))
                 self.told.add(document)

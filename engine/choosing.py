@@ -17,6 +17,7 @@ from doxa.engine.arms import Floats, Ints, Ranking
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.eligibility import NOTHING, Item, Judge, as_item, once
 from doxa.engine.graph import ARTEFACT, CLAIM, CORRECTION, SUPPORT, entity
+from doxa.engine.layers import COLD, Layer, Warm
 from doxa.engine.lookups import ids_of, standings
 from doxa.engine.outcomes import Tier
 
@@ -30,7 +31,8 @@ class Filters:
     """Which documents are asked for; what is ``None`` asks nothing.
 
     A summary passes where one of the claims that it declares does; ``standings`` are of claims: a
-    summary is eligible or it is not.
+    summary is eligible or it is not. What is ``archived`` passes where that is asked for. A quote
+    is of the layer that its claim is of.
     """
 
     workspace: str | None = None
@@ -40,6 +42,8 @@ class Filters:
     kind: str | None = None
     standings: frozenset[Standing] = HELD
     tiers: frozenset[Tier] = frozenset(Tier)
+    archived: bool = False
+    layers: frozenset[Layer] | None = None
 
 
 class Listed(NamedTuple):
@@ -65,8 +69,8 @@ class Found(NamedTuple):
 class Chooser:
     """Judges documents at one view, under filters."""
 
-    def __init__(self, judge: Judge, filters: Filters) -> None:
-        self.judge, self.filters = judge, filters
+    def __init__(self, judge: Judge, filters: Filters, warm: Warm = COLD) -> None:
+        self.judge, self.filters, self.warm = judge, filters, warm
         self.view, self.graph, self.belief = judge.view, judge.graph, judge.belief
         self._about = self._codes()
         self._wanted = self._about + self._places()
@@ -168,6 +172,7 @@ class Chooser:
             if not len(places) or tier not in self.filters.tiers:
                 continue
             found = self._OF[kind](self, rows[places])
+            self._hide(self.record_of(documents[places]), found)
             if len(found) == len(passing):  # all are of one kind, as most often
                 passing = found
                 break
@@ -178,6 +183,28 @@ class Chooser:
             place for place, passes in enumerate(passing) if passes is not None and not passes
         ]
         return np.array(fits, np.int64), np.array(barred, np.int64)
+
+    def _hide(self, records: Ints, found: list[bool | None]) -> None:
+        """Takes out those that nothing lets through: what is hidden, or of another layer."""
+        out = None
+        if self.judge.hidden:
+            out = self.judge.hidden.among(records)
+        if self.filters.layers is not None:
+            others = ~self.warm.among(records, self.filters.layers)
+            out = others if out is None else out | others
+        for place in () if out is None else np.flatnonzero(out).tolist():
+            found[place] = None
+
+    def record_of(self, documents: Ints) -> Ints:
+        """What each document is used and archived as: a quote as its claim, all others as
+        themselves."""
+        quotes = np.flatnonzero(documents & 7 == SUPPORT)
+        if not len(quotes):
+            return documents
+        claim_of, records = self.graph.s_claim, documents.copy()
+        supports = (documents[quotes] >> 3).tolist()
+        records[quotes] = [entity(CLAIM, claim_of[support]) for support in supports]
+        return records
 
     def fits(self, document: int) -> bool:
         """Whether one document may be served."""
@@ -205,7 +232,13 @@ class Chooser:
 
     def passes(self, claims: Sequence[int]) -> bool:
         """Whether the filters let through what rests on claims: one of them is enough."""
-        return not self._wanted or any(self._passing(claims, self._wanted))
+        layers = self.filters.layers
+        if layers is not None:
+            records = np.array([entity(CLAIM, claim) for claim in claims], np.int64)
+            claims = [claims[i] for i in np.flatnonzero(self.warm.among(records, layers)).tolist()]
+        elif not self._wanted:
+            return True
+        return bool(claims) and (not self._wanted or any(self._passing(claims, self._wanted)))
 
     def _passing(
         self, claims: Sequence[int], wanted: Iterable[tuple[Sequence[int], int]]

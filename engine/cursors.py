@@ -1,7 +1,8 @@
 """Cursors: where an answer goes on, at the view and for the question that it was given for.
 
-A cursor is short text: 48 bytes in base64. It says of which log and view it is, of which request,
-and how much was given, most of it by digests; it holds nothing of what anybody recorded or asked.
+A cursor is short text: 51 bytes in base64. It says of which log and view it is, of which request,
+how much was given, and what of the order was owed to how much is used, most of it by digests; it
+holds nothing of what anybody recorded or asked.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -17,10 +18,12 @@ from doxa.engine import times
 from doxa.engine.errors import CallerError, ViewMoved
 from doxa.engine.receipt import canonical
 
-__all__ = ["Said", "cursor", "offset", "sealed"]
+__all__ = ["Said", "Warmth", "check_order", "cursor", "offset", "sealed"]
 
-_VERSION: Final = 1
-_FORM: Final = struct.Struct(">BB6s4s4sqQ8sI")
+Warmth = Sequence[tuple[str, int]]  # ids, and how warm each is
+
+_VERSION: Final = 2
+_FORM: Final = struct.Struct(">BB6s4s4sqQ8sI3s")
 _SEAL: Final = 4  # bytes behind it
 _SIZE: Final = (_FORM.size + _SEAL) * 4 // 3  # characters
 _LIVE, _SHARED = 1, 2
@@ -38,13 +41,20 @@ class Said(NamedTuple):
     revision: int
     request: bytes
     offset: int
+    warmth: bytes = bytes(3)
 
 
 def _digest(value: object, size: int) -> bytes:
     return blake2b(canonical(value), digest_size=size).digest()
 
 
-def _of(ledger: str, view: Mapping[str, Any], request: Mapping[str, Any], offset: int) -> Said:
+def _of(
+    ledger: str,
+    view: Mapping[str, Any],
+    request: Mapping[str, Any],
+    offset: int,
+    warmth: Warmth = (),
+) -> Said:
     return Said(
         _VERSION,
         _LIVE * view["live"] | _SHARED * view["shared"],
@@ -55,12 +65,34 @@ def _of(ledger: str, view: Mapping[str, Any], request: Mapping[str, Any], offset
         view["revision"],
         _digest(request, 8),
         offset,
+        _warm(warmth),
     )
 
 
-def cursor(ledger: str, view: Mapping[str, Any], request: Mapping[str, Any], offset: int) -> str:
-    """The cursor behind the first ``offset`` units of an answer."""
-    return sealed(_of(ledger, view, request, offset))
+def _warm(warmth: Warmth) -> bytes:
+    return _digest([[*pair] for pair in warmth], 3) if warmth else bytes(3)
+
+
+def cursor(
+    ledger: str,
+    view: Mapping[str, Any],
+    request: Mapping[str, Any],
+    offset: int,
+    warmth: Warmth = (),
+) -> str:
+    """The cursor behind the first ``offset`` units of an answer. ``warmth`` is what of its order
+    was owed to how much is used."""
+    return sealed(_of(ledger, view, request, offset, warmth))
+
+
+def check_order(text: str, warmth: Warmth) -> None:
+    """Raises `ViewMoved` where what is equal otherwise comes in another order than it did for the
+    cursor, since some of it is used more often by now."""
+    if _read(text).warmth != _warm(warmth):
+        raise ViewMoved(
+            "what the cursor goes on with comes in another order by now: some of it is used more "
+            "often; ask anew without a cursor"
+        )
 
 
 def sealed(said: Said) -> str:

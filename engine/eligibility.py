@@ -13,6 +13,8 @@ from doxa.engine.belief import Standing
 from doxa.engine.candidates import Given
 from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, SUPPORT, entity
+from doxa.engine.hiding import NOTHING as NONE_HIDDEN
+from doxa.engine.hiding import hidden
 from doxa.engine.lookups import entities, standings
 from doxa.engine.registry import Reason, Registry
 from doxa.engine.texts import Texts
@@ -90,11 +92,15 @@ class Missing(Exception):
 
 
 class Judge:
-    """Judges candidates and registered summaries against one view."""
+    """Judges candidates and registered summaries against one view; what is ``hidden`` there, unless
+    the ``archived`` is asked for."""
 
-    def __init__(self, registry: Registry, view: TruthView, texts: Texts) -> None:
+    def __init__(
+        self, registry: Registry, view: TruthView, texts: Texts, archived: bool = False
+    ) -> None:
         self.registry, self.view, self.texts = registry, view, texts
         self.graph, self.belief = view.graph, view.belief
+        self.hidden = NONE_HIDDEN if archived else hidden(view.belief, view.v, view.k)
         self._places = tuple(
             dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
         )

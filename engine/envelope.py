@@ -252,6 +252,7 @@ class Recalled:
     left_out: tuple[str, ...] = ()
     cursor: str | None = None
     more: int | None = None  # behind how many units a cursor would go on
+    warmth: tuple[tuple[str, int], ...] = ()  # what of the order is owed to how much is used
     trace: Mapping[str, Any] = field(default_factory=dict)
 
     @property

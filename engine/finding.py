@@ -51,6 +51,7 @@ class Finder:
         self.chooser, self.tell = chooser, tell
         self.view, self.graph = chooser.view, chooser.graph
         self.reasons: list[Missing] = [*means.missing]
+        self.warnings: list[str] = [*means.warnings]
         self.rankings: dict[str, Ranking] = {}
         self.found: dict[str, Found] = {}
         self.entries: dict[int, Entry] = {}
@@ -106,6 +107,10 @@ class Finder:
             self.fusion = None
         nominated = {one.document for one in listed.get(TRIGGERS, ())}
         end = asked.offset + asked.top_k
+        if self.means.warm and end < len(scores):  # what is equal may be put in another order
+            ordered = list(scores.values())
+            while end < len(ordered) and ordered[end] == ordered[end - 1]:
+                end += 1
         if len(scores) > end and self._settled(scores):
             self.rest = dict(islice(scores.items(), end, None))
         for document, score in islice(scores.items(), len(scores) - len(self.rest)):

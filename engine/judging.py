@@ -25,7 +25,7 @@ from doxa.engine.eligibility import (
     once,
 )
 from doxa.engine.events import Ref
-from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 from doxa.engine.registry import Reason
 from doxa.engine.view import Id
 
@@ -108,6 +108,8 @@ def _plain(judge: Judge, given: Given) -> Item | Omission | None:
         about, standing = missing
         detail = f"{about!r} is {standing}"
         return as_omission((id, Reason.MISSING_FACT, detail, about, standing))
+    if judge.hidden and any(entity(CLAIM, claim) in judge.hidden for claim in claims):
+        return None
     rests = (claim,) if len(claims) == 1 else once(claims)
     torn = judge.contested_of(rests) if contested else ()
     return as_item((id, "", score, text, rests, (), (), (), (), NOTHING, torn))
@@ -140,6 +142,13 @@ class _Summary(NamedTuple):
         for fact in given.facts:
             claim = row_of.get(fact, NONE)  # type: ignore[arg-type]  # as in `_plain`
             if claim == NONE or (missing == NONE and standing_of[claim] not in _HELD):
+                return None
+        if missing == NONE and judge.hidden:
+            named = [
+                entity(ARTEFACT, row),
+                *(entity(CLAIM, judge.claim(fact)) for fact in given.facts),
+            ]
+            if any(number in judge.hidden for number in named):
                 return None
         if missing == NONE:
             return self if judge.counts(row) else None
@@ -218,6 +227,23 @@ class _Close:
         for row in self.citations:
             self._note(judge.citation(row))
         self.problems += self.unknown
+        if judge.hidden:
+            self._note_hidden()
+
+    def _note_hidden(self) -> None:
+        """What of all that it names itself is archived. What a registered text declares may be: it
+        still supports that."""
+        graph = self.judge.graph
+        named = [
+            *(entity(ARTEFACT, row) for row in (self.artefact, *self.citations) if row != NONE),
+            *(entity(CLAIM, row) for row in self.facts),
+            *(entity(CLAIM, graph.s_claim[support]) for support in self.supports),
+        ]
+        for number in named:
+            if number in self.judge.hidden:
+                id = graph.id_of(number)
+                detail = f"{id!r} is archived; restore it, or ask with archived=True"
+                self.problems.append(Problem(Reason.ARCHIVED, detail, id))
 
     def _note(self, problem: Problem | None) -> None:
         if problem is not None:

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from doxa.engine.asking import Refused
 from doxa.engine.belief import Standing
@@ -46,6 +49,7 @@ class Placer:
         self.view, self.graph, self.tell = finder.view, finder.graph, finder.tell
         self.chooser = finder.chooser
         self.trace: dict[str, Any] = {}
+        self.warmth: list[tuple[str, int]] = []  # what of the order is owed to how much is used
 
     def page(self) -> tuple[list[Bundle], bool]:
         """The bundles of the page that is asked for, and whether there are more."""
@@ -158,7 +162,30 @@ class Placer:
                 bundles.append(Bundle(own, unit.conflict.sides, unit.sides, unit.further))
             else:
                 bundles.append(Bundle([of_item[id(unit)]]))
+        if self.means.warm and len(bundles) > 1:
+            bundles = self._warm_first(bundles)
         return self._trusted_first(bundles)
+
+    def _warm_first(self, bundles: list[Bundle]) -> list[Bundle]:
+        """Of bundles with equal scores, those first that are used most often."""
+        # a further candidate on a conflict stays behind it
+        heat = [0 if bundle.further else self._heat(bundle.entries) for bundle in bundles]
+        keys = [
+            (-bundle.entries[0].score, -warm) for bundle, warm in zip(bundles, heat, strict=True)
+        ]
+        order = sorted(range(len(bundles)), key=keys.__getitem__)
+        scores = [score for score, _ in keys]
+        tied = {score for score, after in pairwise(scores) if score == after}
+        self.warmth = [
+            (bundles[i].entries[0].item.id, heat[i]) for i in order if heat[i] and scores[i] in tied
+        ]
+        return [bundles[i] for i in order]
+
+    def _heat(self, entries: Sequence[Entry]) -> int:
+        """How warm the warmest of entries is; a text that was brought has no warmth of its own."""
+        documents = np.array([e.document for e in entries if e.document >= 0], np.int64)
+        heat = self.means.warm.heat(self.chooser.record_of(documents))
+        return int(heat.max(initial=0))
 
     def _trusted_first(self, bundles: list[Bundle]) -> list[Bundle]:
         """Where confidence is judged, those that are ok come first; else the scores alone count."""

@@ -81,7 +81,8 @@ class _Recall:
     ) -> None:
         self.view, self.graph, self.asked, self.means = view, view.graph, asked, means
         texts = Texts(view.graph, rows)
-        self.chooser = Chooser(Judge(registry, view, texts), asked.filters)
+        judge = Judge(registry, view, texts, asked.filters.archived)
+        self.chooser = Chooser(judge, asked.filters, means.warm)
         self.texts, self.tell = texts, Describer(self.chooser, texts)
         at_hand = asked, means, self.chooser, self.tell
         self.finder = Finder(*at_hand) if brought is None else BroughtFinder(*at_hand, brought)
@@ -103,7 +104,9 @@ class _Recall:
         self._limits(len(bundles), more)
         hits = [hit for group in groups for hit in group.hits]
         end = self.asked.offset + self.asked.top_k
-        return self._enveloped(put, hits, disclosure).but(more=end if more else None)
+        return self._enveloped(put, hits, disclosure).but(
+            more=end if more else None, warmth=tuple(self.placer.warmth)
+        )
 
     def refused(self, reasons: Iterable[Missing]) -> Recalled:
         """The answer without any text."""
@@ -220,7 +223,7 @@ class _Recall:
             calibration=gate.calibration,
             index=self.means.index,
             pool=Pool(self.means.documents, 0, 0, "bounded"),
-            warnings=tuple(self.means.warnings),
+            warnings=tuple(self.finder.warnings),
             disclosure=disclosure,
             budget=asked.budget,
             unit=counter_name(asked.count),

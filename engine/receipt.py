@@ -181,14 +181,18 @@ def request_json(
     budget: int,
     top_k: int | None,
     frame: str | None = None,
+    archived: bool = False,
 ) -> dict[str, Any]:
-    """The whole request; candidates in the order of their ids. A frame is there where it was."""
-    found = {
+    """The whole request; candidates in the order of their ids. A frame is there where it was, and
+    ``archived`` where that was asked for."""
+    found: dict[str, Any] = {
         "query": query,
         "candidates": None if candidates is None else [to_json(one) for one in candidates],
         "budget": budget,
         "top_k": top_k,
     }
+    if archived:
+        found["archived"] = True
     return found if frame is None else {**found, "frame": frame}
 
 
@@ -302,9 +306,12 @@ def _check_view(view: Mapping[str, Any]) -> None:
 
 
 def _check_request(request: Mapping[str, Any]) -> None:
-    framed = ("frame",) if isinstance(request, dict) and "frame" in request else ()
-    _keys("request", request, ("query", "candidates", "budget", "top_k", *framed))
-    _check("request.frame", request.get("frame"), not framed or _is_text(request["frame"]))
+    there = request if isinstance(request, dict) else {}
+    more = [name for name in ("frame", "archived") if name in there]
+    _keys("request", request, ("query", "candidates", "budget", "top_k", *more))
+    frame, archived = request.get("frame", ""), request.get("archived", True)
+    _check("request.frame", frame, _is_text(frame))
+    _check("request.archived", archived, archived is True)
     _check("request.query", request["query"], _is_text(request["query"]))
     _check(
         "request.budget", request["budget"], _is_int(request["budget"]) and request["budget"] >= 0

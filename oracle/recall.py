@@ -47,7 +47,8 @@ class Question:
     """What is asked. ``looked`` says how many of its documents each arm looked at, the best first;
     of an arm that is not named, all. Only where it is ``limited`` may that be too few.
     ``published`` is the position that the indexes go up to, where they are behind the log. With
-    ``profile`` mode fused is re-ranked by validity, counted from the recording ``by_recording``."""
+    ``profile`` mode fused is re-ranked by validity, counted from the recording ``by_recording``.
+    ``counts`` says how often records were used."""
 
     query: str
     mode: str = "lexical"
@@ -64,6 +65,7 @@ class Question:
     profile: bool = False
     annotate: bool = False
     by_recording: bool = False
+    counts: Mapping[Key, int] = field(default_factory=dict)
 
 
 class Hit(NamedTuple):
@@ -122,6 +124,7 @@ class Unit(NamedTuple):
     entries: list[Entry]
     sides: Sequence[Key] = ()
     bare: Sequence[Key] = ()
+    further: bool = False
 
     @property
     def rank(self) -> tuple[float, str, str]:
@@ -140,7 +143,7 @@ def recall(truth: Truth, question: Question, means: Means) -> Answer:
 class _Recall:
     def __init__(self, truth: Truth, question: Question, means: Means) -> None:
         self.truth, self.question, self.means = truth, question, means
-        self.sight = Sight(truth, question.filters)
+        self.sight = Sight(truth, question.filters, question.counts)
         self.by_key = {document.key: document for document in self.sight.documents}
         self.upto = truth.known_at
         if question.published is not None:
@@ -390,11 +393,17 @@ class _Recall:
             chosen = {id(spoken[side]) for side in sides if side in spoken}
             own = [entry for entry in members if id(entry) in chosen]
             units.append(Unit(own, sides, [side for side in sides if side not in spoken]))
-            units += [Unit([entry], sides) for entry in members if id(entry) not in chosen]
-        units.sort(key=lambda unit: unit.rank)
+            rest = [entry for entry in members if id(entry) not in chosen]
+            units += [Unit([entry], sides, further=True) for entry in rest]
+        units.sort(key=lambda unit: (unit.rank[0], -self._heat(unit), unit.rank))
         if self.question.trust == "strict":
             units = [u for u in units if u.trusted] + [u for u in units if not u.trusted]
         return units
+
+    def _heat(self, unit: Unit) -> int:
+        """How warm the warmest of it is; of equals, the warmer come first. A further entry on a
+        conflict has no warmth, so that it stays behind."""
+        return 0 if unit.further else max(self.sight.heat(each.document) for each in unit.entries)
 
     def _contested(self, entry: Entry) -> set[Key]:
         claims = self.sight.claims_of(entry.document.key)

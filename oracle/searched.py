@@ -7,16 +7,17 @@ quote.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from doxa.oracle.log import Artefact, Claim, Key, Log
 from doxa.oracle.truth import HELD, Truth
 
-__all__ = ["TIERS", "Document", "Filters", "Sight", "documents"]
+__all__ = ["LAYERS", "TIERS", "Document", "Filters", "Sight", "documents"]
 
 TIERS = ("claim", "summary", "quote")
+LAYERS = ("buffer", "working", "core")
 
 
 class Document(NamedTuple):
@@ -76,6 +77,8 @@ class Filters:
     kind: str | None = None
     standings: frozenset[str] = frozenset(HELD)
     tiers: frozenset[str] = frozenset(TIERS)
+    archived: bool = False
+    layers: frozenset[str] | None = None
 
     def about(self, claim: Claim) -> bool:
         """Whether a claim is about what is asked for."""
@@ -93,8 +96,11 @@ class Filters:
 class Sight:
     """The documents that a view sees, judged under filters."""
 
-    def __init__(self, truth: Truth, filters: Filters) -> None:
+    def __init__(
+        self, truth: Truth, filters: Filters, counts: Mapping[Key, int] | None = None
+    ) -> None:
         self.truth, self.log, self.filters = truth, truth.log, filters
+        self.counts = {} if counts is None else counts  # how often records were used
         self.documents = [
             document
             for document in documents(truth.log)
@@ -150,11 +156,25 @@ class Sight:
         filters, key = self.filters, document.key
         if document.tier not in filters.tiers or filters.workspace not in (None, key[0]):
             return False
+        place, id = self.record_of(document)
+        if not filters.archived and self.truth.hidden(id, place):
+            return False
+        if filters.layers is not None and LAYERS[self.heat(document)] not in filters.layers:
+            return False
         if document.tier == "summary":
             claims = [self.log.claims[claim] for claim in self.claims_of(key)]
             return not filters.asks_about or any(map(filters.about, claims))
         (claim,) = (self.log.claims[c] for c in self.claims_of(key))
         return filters.about(claim) and self._in_perspective(claim)
+
+    def record_of(self, document: Document) -> Key:
+        """What a document is used and archived as: a quote as its claim."""
+        return self.claims_of(document.key)[0] if document.tier == "quote" else document.key
+
+    def heat(self, document: Document) -> int:
+        """How warm a document is: 0 for the buffer, 1 for working, 2 for core."""
+        count = self.counts.get(self.record_of(document), 0)
+        return 0 if count < 5 else 1 if count < 20 else 2
 
     def _in_perspective(self, claim: Claim) -> bool:
         return self.truth.perspective in (None, claim.perspective)

@@ -200,7 +200,7 @@ def test_a_cursor_of_another_ledger_is_refused(ledger: doxa.Ledger, tmp_path: Pa
 
 def _opened(cursor: str | None) -> Said:
     assert cursor is not None
-    return Said(*struct.unpack(">BB6s4s4sqQ8sI", base64.urlsafe_b64decode(cursor)[:-4]))
+    return Said(*struct.unpack(">BB6s4s4sqQ8sI3s", base64.urlsafe_b64decode(cursor)[:-4]))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,8 @@ def test_a_cursor_that_was_changed_is_refused(ledger: doxa.Ledger) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"version": 2},
+        {"version": 1},
+        {"warmth": b"abc"},
         {"flags": 0},
         {"flags": 255},
         {"ledger": b"x" * 6},
@@ -264,7 +265,7 @@ def test_a_cursor_is_short_and_holds_nothing_of_what_was_recorded_or_asked(
     asked = ask(ledger, "word more", top_k=2)
     cursor = asked.cursor
     assert cursor is not None
-    assert len(cursor) == 64
+    assert len(cursor) == 68
     assert b"word" not in base64.urlsafe_b64decode(cursor)
     assert ask(ledger, "word more", top_k=2).cursor == cursor
 

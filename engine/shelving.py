@@ -1,0 +1,101 @@
+"""What is recorded where records are archived or restored: which of them, in which events.
+
+Only what is not so already is named, so that doing it again records nothing; and it is looked at
+under the lock of the log, so that several processes may do it at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal
+
+from doxa.engine import events as ev
+from doxa.engine.belief import Belief
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, POLICY, entity
+from doxa.engine.retention import archived_now
+from doxa.engine.stream import Request, Stream
+
+__all__ = ["AT_ONCE", "archiving", "pinned_now", "restoring", "sweep"]
+
+AT_ONCE: Final = 1_000  # records that one event names
+BYTES: Final = 500_000  # that their ids take
+Verb = Literal["archived", "restored"]
+
+
+def archiving(belief: Belief, numbers: Iterable[int], reason: str | None) -> list[ev.Policy]:
+    """The events that archive those of some records that are not archived, nor pinned."""
+    graph = belief.graph
+    fresh = [
+        number
+        for number in dict.fromkeys(numbers)
+        if number & 7 in (CLAIM, ARTEFACT)
+        and number not in graph.erased
+        and not archived_now(belief, number)
+        and not pinned_now(belief, number)
+    ]
+    return list(_events(belief, fresh, "archived", reason))
+
+
+def restoring(belief: Belief, numbers: Iterable[int], reason: str | None) -> list[ev.Policy]:
+    """The events that restore those of some records that are archived."""
+    hidden = [
+        number
+        for number in dict.fromkeys(numbers)
+        if number != NONE and archived_now(belief, number)
+    ]
+    return list(_events(belief, hidden, "restored", reason))
+
+
+def pinned_now(belief: Belief, number: int) -> bool:
+    """Whether a record is a claim that is pinned by what was recorded last."""
+    if number & 7 != CLAIM:
+        return False
+    pins = belief.graph.pinnings.get(number >> 3)
+    return any(belief.extent_now(entity(POLICY, row)) for row in pins)
+
+
+def _events(
+    belief: Belief, numbers: Sequence[int], verb: Verb, reason: str | None
+) -> Iterator[ev.Policy]:
+    graph, by_place = belief.graph, dict[int, list[str]]()
+    for number in numbers:
+        by_place.setdefault(graph.workspace_of(number), []).append(graph.id_of(number))
+    for place, ids in by_place.items():
+        for some in _parts(ids):
+            yield ev.Policy(
+                id=f"policy-{os.urandom(10).hex()}",
+                workspace=graph.names.texts[place],
+                reason=reason,
+                **{verb: tuple(some)},
+            )
+
+
+def _parts(ids: Sequence[str]) -> Iterator[list[str]]:
+    """Ids in parts that one event can hold."""
+    part: list[str] = []
+    size = 0
+    for id in ids:
+        more = len(json.dumps(id, ensure_ascii=False).encode()) + 1
+        if part and (len(part) >= AT_ONCE or size + more > BYTES):
+            yield part
+            part, size = [], 0
+        part.append(id)
+        size += more
+    if part:
+        yield part
+
+
+def sweep(stream: Stream, making: Callable[[Belief], Sequence[ev.Policy]]) -> list[ev.Policy]:
+    """Records what a function makes of the belief at the head, under the lock, as one commit; and
+    gives it back."""
+    made: list[ev.Policy] = []
+
+    def make(belief: Belief) -> Sequence[ev.Event]:
+        made[:] = making(belief)
+        return made
+
+    if making(stream.capture()[0].belief):
+        stream.append(Request((), making=make))
+    return made

@@ -1,0 +1,290 @@
+"""How often records are used, and when last: kept apart from the log, and written on request alone.
+
+The file may be thrown away at any time: nothing is lost with it but warmth. So nothing here is an
+error for whoever reads; what is lost is told in `Usage.problem`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from doxa.engine.graph import NONE, Graph
+from doxa.engine.layers import COLD, WORKING, Warm
+from doxa.engine.times import FIRST, LAST, Instant
+
+__all__ = ["USAGE", "Key", "Usage", "Used"]
+
+USAGE: Final = "usage.sqlite"
+PATIENCE: Final = 2.0  # seconds that one process waits for another here
+AT_ONCE: Final = 400  # records that one statement names
+
+Key = tuple[str, str]  # workspace and id
+T = TypeVar("T")
+
+_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS used(workspace TEXT NOT NULL, id TEXT NOT NULL,"
+    " last INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(workspace, id))"
+    " STRICT, WITHOUT ROWID"
+)
+_USE: Final = (
+    "INSERT INTO used VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " last = max(last, excluded.last), count = min(count + excluded.count, 1000000000)"
+)
+_SOUND: Final = f"typeof(last) = 'integer' AND last BETWEEN {FIRST} AND {LAST} AND count > 0"
+# What says that the file is no such file, or not whole; all else may pass.
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+
+class Used(NamedTuple):
+    """When a record was used last, in microseconds, and how often it was."""
+
+    last: Instant
+    count: int
+
+
+class Usage:
+    """The uses of the records of one ledger: in a file beside its log, or in memory. Safe for
+    threads, and for several processes."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.problem: str | None = None  # why warmth was lost, or could not be read
+        self._lock = threading.Lock()
+        self._open: tuple[sqlite3.Connection, int] | None = None  # with the inode of its file
+        self._inherited: list[sqlite3.Connection] = []  # of a parent process: not to be closed here
+        self._written = 0
+        _usages.add(self)
+        self._warm: tuple[weakref.ReferenceType[Graph], object, int, Warm] | None = None
+
+    def _start_in_child(self) -> None:
+        """What a forked child must not share: a lock that some thread of the parent may hold, and
+        the connection."""
+        self._lock = threading.Lock()
+        if self._open is not None and self.path is not None:
+            self._inherited.append(self._open[0])
+            self._open = None
+
+    # -- writing
+
+    def touch(self, keys: Iterable[Key], at: Instant) -> str | None:
+        """Notes that records were used; one that is named twice, twice. Returns why that could not
+        be noted, or what was lost before it could be; ``None`` where all is well."""
+        rows = [(*key, at, times) for key, times in Counter(keys).items()]
+        if not rows:
+            return None
+        return self._change(lambda connection: connection.executemany(_USE, rows))
+
+    def forget(self, keys: Iterable[Key]) -> str | None:
+        """Forgets records, as if they had never been used."""
+        gone = [*keys]
+        if not gone or not self._there():
+            return None
+        statement = "DELETE FROM used WHERE workspace = ? AND id = ?"
+        return self._change(lambda connection: connection.executemany(statement, gone))
+
+    def _change(self, change: Callable[[sqlite3.Connection], object]) -> str | None:
+        with self._lock:
+            problem = None
+            for begun_anew in (False, True):
+                try:
+                    self._changed(change)
+                    self.problem = problem
+                    return problem
+                except sqlite3.Error as error:
+                    problem = self._failed(error)
+                    if begun_anew or not _damaged(error) or not self._begin_anew():
+                        break
+                    problem += "; it is begun anew"
+            self.problem = problem
+            return problem
+
+    def _changed(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        connection = self._connection(create=True)
+        assert connection is not None
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(_TABLE)
+            change(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        self._written += 1
+
+    def _begin_anew(self) -> bool:
+        """Throws the file away, which can't be used; whether that was possible."""
+        self._drop()
+        if self.path is None:
+            return False
+        try:
+            for ending in ("", "-journal", "-wal", "-shm"):
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+        except OSError:
+            return False
+        return True
+
+    # -- reading
+
+    def of(self, keys: Sequence[Key]) -> dict[Key, Used]:
+        """The uses of records, as far as there are any."""
+
+        def read(connection: sqlite3.Connection) -> dict[Key, Used]:
+            found: dict[Key, Used] = {}
+            left = iter(keys)
+            while some := list(islice(left, AT_ONCE)):
+                statement = (
+                    "SELECT workspace, id, last, count FROM used WHERE (workspace, id) IN"
+                    f" (VALUES {','.join(['(?, ?)'] * len(some))}) AND {_SOUND}"
+                )
+                flat = [part for key in some for part in key]
+                for workspace, id, last, count in connection.execute(statement, flat):
+                    found[workspace, id] = Used(last, count)
+            return found
+
+        return self._read(read, {})
+
+    def since(self, at: Instant) -> list[tuple[str, str, Instant]]:
+        """The records that were used at an instant or later: workspace, id, and when last."""
+        statement = f"SELECT workspace, id, last FROM used WHERE last >= ? AND {_SOUND}"
+        return self._read(lambda connection: connection.execute(statement, (at,)).fetchall(), [])
+
+    def figures(self) -> dict[str, int]:
+        """How many records were used, and how often together."""
+        statement = f"SELECT count(*), total(count) FROM used WHERE {_SOUND}"
+        records, uses = self._read(lambda c: c.execute(statement).fetchone(), (0, 0))
+        return {"records": records, "uses": int(uses)}
+
+    def warm(self, graph: Graph) -> Warm:
+        """The records of a graph that are in a layer above the first; known from the last time,
+        where nothing was written meanwhile."""
+        version = self._version()
+        if version is None:
+            return COLD
+        kept = self._warm
+        if kept is not None and (kept[0](), kept[1]) == (graph, version):
+            upto, warm = kept[2:]
+            if upto in (NONE, graph.position):
+                return warm
+        statement = f"SELECT workspace, id, count FROM used WHERE count >= {WORKING} AND {_SOUND}"
+        rows = self._read(lambda connection: connection.execute(statement).fetchall(), [])
+        position = graph.position
+        found = {(workspace, id): graph.find(workspace, id) for workspace, id, _ in rows}
+        known = {found[w, id]: count for w, id, count in rows if found[w, id] != NONE}
+        warm = Warm(known) if known else COLD
+        upto = NONE if len(known) == len(rows) else position  # others may come to be known
+        self._warm = weakref.ref(graph), version, upto, warm
+        return warm
+
+    def _version(self) -> object:
+        """What is another when something was written; ``None`` where there is nothing."""
+        if not self._there():
+            return None
+
+        def read(connection: sqlite3.Connection) -> object:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            return version, self._written, id(connection)
+
+        return self._read(read, None)
+
+    def _there(self) -> bool:
+        return self._open is not None if self.path is None else self.path.exists()
+
+    def _read(self, read: Callable[[sqlite3.Connection], T], nothing: T) -> T:
+        if not self._there():
+            return nothing
+        with self._lock:
+            try:
+                connection = self._connection(create=False)
+                if connection is None:
+                    return nothing
+                found = read(connection)
+            except sqlite3.Error as error:
+                if _no_table(error):  # another process is about to make it
+                    return nothing
+                self.problem = self._failed(error)
+                return nothing
+            return found
+
+    # -- the file
+
+    def _connection(self, *, create: bool) -> sqlite3.Connection | None:
+        """The connection to the file that is there now; the lock is held."""
+        inode = 0 if self.path is None else _inode(self.path)
+        if self._open is not None:
+            connection, known = self._open
+            if known == inode:
+                return connection
+            self._drop()
+        if inode < 0 and not create:
+            return None
+        if self.path is None:
+            place = ":memory:"
+        else:
+            place = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        made = sqlite3.connect(
+            place, uri=self.path is not None, timeout=PATIENCE, isolation_level=None,
+            check_same_thread=False,
+        )  # fmt: skip
+        try:
+            made.execute("PRAGMA synchronous = OFF")  # a power cut may cost warmth, and no more
+            made.execute("PRAGMA trusted_schema = OFF")
+            if create:
+                made.execute("PRAGMA schema_version").fetchone()  # makes the file
+        except BaseException:
+            made.close()
+            raise
+        self._open = made, 0 if self.path is None else _inode(self.path)
+        return made
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            connection, _ = self._open
+            self._open = None
+            connection.close()
+
+    def _failed(self, error: sqlite3.Error) -> str:
+        self._drop()
+        place = "the usage" if self.path is None else self.path.name
+        return f"{place} can't be used ({error}): how warm records are is not known"
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._drop()
+
+
+def _inode(path: Path) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return -1
+
+
+def _damaged(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF in _DAMAGE
+
+
+def _no_table(error: sqlite3.Error) -> bool:
+    return str(error) == "no such table: used"
+
+
+_usages: weakref.WeakSet[Usage] = weakref.WeakSet()
+
+
+def _renew_after_fork() -> None:
+    for usage in tuple(_usages):
+        usage._start_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)
