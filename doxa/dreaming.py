@@ -12,7 +12,7 @@ from doxa.dreams import Contradiction, Dreams, Dreamt, Planned, Turned
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Standing
-from doxa.engine.errors import CallerError, DuplicateId
+from doxa.engine.errors import CallerError, ConflictError, DuplicateId
 from doxa.engine.graph import NONE
 from doxa.engine.insight import (
     KIND,
@@ -258,7 +258,7 @@ class _Run:
         }
         try:
             new = self._recorded(event)
-        except CallerError as error:
+        except (CallerError, ConflictError) as error:  # such as a value that is rejected
             raise Refused(Flaw.NOT_ACCEPTED, f"the ledger does not take it: {error}") from None
         if new:
             self.insights.append(Dreamt(id, group.ids, tuple(found.cites), found.insight))

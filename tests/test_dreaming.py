@@ -457,24 +457,18 @@ def test_two_processes_that_dream_at_once_record_each_insight_once(tmp_path: Pat
         assert ledger.verify().ok
 
 
-def test_what_the_ledger_does_not_take_is_refused_and_the_run_goes_on(
-    ledger: doxa.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_that_was_rejected_is_kept_out_and_the_run_goes_on(ledger: doxa.Ledger) -> None:
     (other,) = subjects(ledger, 1)
-    append = ledger.append
-
-    def gate(events: Any, **options: Any) -> Any:
-        if events[0].get("subject") == "ada":
-            raise doxa.InvalidEvent("the value was rejected")
-        return append(events, **options)
-
-    monkeypatch.setattr(ledger, "append", gate)
-    with serving(insight()) as server:
+    ledger.reject("ada is a CROOK", reason="libel")
+    with serving(insight("Ada is a crook"), insight()) as server:
         done = dream(ledger, server, idle=0)
-    assert [(each.reason, "was rejected" in each.detail) for each in done.refused] == [
-        (Flaw.NOT_ACCEPTED, True)
+    assert [(each.id, each.reason) for each in done.refused] == [
+        (keyed("insight", ["home", "work"]), Flaw.NOT_ACCEPTED)
     ]
+    assert "rejected" in done.refused[0].detail
     assert [each.id for each in done.insights] == [other]
+    claims = ledger.view(valid_at=DAY).claims(kind="insight", standing="any")
+    assert [claim.id for claim in claims] == [other]
 
 
 # ---------------------------------------------------------------- contradictions
