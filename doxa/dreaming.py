@@ -26,7 +26,7 @@ from doxa.engine.insight import (
     record,
     schema,
 )
-from doxa.engine.stream import Stream
+from doxa.using import Using
 from doxa.views import TruthView
 
 if TYPE_CHECKING:
@@ -54,13 +54,10 @@ _NO_ANSWER: Final = frozenset(
 )
 
 
-class Dreaming:
+class Dreaming(Using):
     """The pass that asks a language model, and what is made of its answers."""
 
-    _stream: Stream
-
     if TYPE_CHECKING:
-        clock: Callable[[], int]
         append: Callable[..., Commit]
         consolidate: Callable[..., Consolidation]
         view: Callable[..., TruthView]
@@ -86,12 +83,13 @@ class Dreaming:
         ``endpoint`` is a `doxa.Endpoint`, or the base address of one with the ``model``'s name; its
         key is then taken from the environment variable ``DOXA_ENDPOINT_KEY``. Only claims are shown
         that are held and uncontested at ``valid_at`` (now), rest on a source, are no conclusions,
-        and were not used (as of ``last_used``, see `consolidate`), or else recorded, for ``idle``
-        days. An insight is a claim of the kind "insight" that rests on the claims it cites, two at
-        least, over the time that all of them apply. Its id is made of the ids of all that was
-        shown: where it is there, the model is not asked again. At most ``limit`` (8) answers are
-        asked for, the coldest groups first; those whose ids are in ``skip`` are passed over. Claims
-        of which one denies what another says are not shown: their contradiction is declared.
+        and were not used, or else recorded, for ``idle`` days; ``last_used`` is as for
+        `consolidate` and, left out, what was noted of their use. An insight is a claim of the kind
+        "insight" that rests on the claims it cites, two at least, over the time that all of them
+        apply. Its id is made of the ids of all that was shown: where it is there, the model is not
+        asked again. At most ``limit`` (8) answers are asked for, the coldest groups first; those
+        whose ids are in ``skip`` are passed over. Claims of which one denies what another says are
+        not shown: their contradiction is declared.
 
         An answer that is not exactly what was asked for is refused and reported, nothing of it is
         recorded, and the run goes on; after three calls in a row that got no answer it ends. With
@@ -113,7 +111,8 @@ class Dreaming:
         if asked is not None and not dry_run:
             asked.ready()
         view = self.view(**place, shared=False)
-        found = self._related(view, self.clock() - round(idle * _DAY), last_used)
+        used = self._noted_use() if last_used is None else last_used
+        found = self._related(view, self.clock() - round(idle * _DAY), used)
         run = _Run(self, view, None if dry_run else asked, limit or CALLS, progress)
         for against in found.against:
             run.flag(against)
@@ -122,7 +121,12 @@ class Dreaming:
                 run.go_through(group)
         return run.told(found.too_long)
 
-    def _related(self, view: TruthView, unused_since: int, last_used: LastUsed | None) -> Related:
+    def _noted_use(self) -> LastUsed:
+        """When claims were last used, as far as that was noted beside the log."""
+        noted = {(place, id): last for place, id, last in self._usage.since(times.FIRST)}
+        return lambda workspace, id: noted.get((workspace, id))
+
+    def _related(self, view: TruthView, unused_since: int, last_used: LastUsed) -> Related:
         from doxa.projections.related import related
 
         return related(

@@ -249,6 +249,25 @@ def test_a_prompt_is_bounded(ledger: doxa.Ledger) -> None:
     assert max(len(request.body) for request in server.requests) < 40_000
 
 
+def test_what_was_used_lately_is_not_cold(ledger: doxa.Ledger) -> None:
+    view = ledger.view(valid_at=DAY)
+    assert ledger.recall("Where does Ada live?", view=view, top_k=1, reinforce=True).hits
+    with serving(insight()) as server:
+        assert dream(ledger, server) == Dreams()
+        assert server.requests == []
+        long_ago = dream(ledger, server, last_used=lambda workspace, id: 0)
+    assert len(long_ago.insights) == 1
+
+
+def test_what_was_recorded_lately_is_not_cold(ledger: doxa.Ledger) -> None:
+    tell(ledger, "tea", "ada", "likes", "tea")
+    with serving(insight()) as server:
+        dream(ledger, server)
+        dream(ledger, server, idle=0)
+    shown = [[record["id"] for record in request.records] for request in server.requests]
+    assert shown == [["home", "work"], ["home", "work", "tea"]]
+
+
 # ---------------------------------------------------------------- what is refused
 
 
