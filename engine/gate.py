@@ -127,7 +127,7 @@ class Gate:
             if overridden is None:
                 overridden = set(_overriding(events))
             place = ev.Ref(claim.workspace, claim.id)
-            rows = [row for row in rows if (place, self._key(row)) not in overridden]
+            rows = [row for row in rows if (place, self.key(row)) not in overridden]
             if rows and override is not None:
                 asked.overrides += [self._overrides(claim, row, override) for row in rows]
             elif rows:
@@ -144,18 +144,19 @@ class Gate:
         told = event.event if isinstance(event, Plain) else event
         return ev.same_content(self.stored(self.graph.position_of(known)), told)
 
-    def _key(self, row: int) -> ev.Ref:
+    def key(self, row: int) -> ev.Ref:
+        """The workspace and id of a rejection."""
         graph = self.graph
         return ev.Ref(graph.names.texts[graph.p_ws[row]], self.id_of(row))
 
     def _ref(self, row: int, workspace: str) -> str | ev.Ref:
         """A rejection as an event of a workspace names it."""
-        key = self._key(row)
+        key = self.key(row)
         return key.id if key.workspace == workspace else key
 
     def _own_id(self, kind: str, row: int, workspace: str, id: str) -> str:
         """An id that is the same whenever the same claim meets the same rejection."""
-        return f"{kind}-{self.keyed.digest(BLOCKED, kind, *self._key(row), workspace, id)[:32]}"
+        return f"{kind}-{self.keyed.digest(BLOCKED, kind, *self.key(row), workspace, id)[:32]}"
 
     def audit(self, row: int, workspace: str, id: str, said: Iterable[object] = ()) -> ev.Policy:
         """The event that says that a claim was kept out. Of an id that is itself what was said,
@@ -186,7 +187,7 @@ class Gate:
         self, rows: Sequence[int], workspace: str, id: str, audits: Sequence[ev.Policy] = ()
     ) -> ValueRejected:
         """What is raised for a claim that rejections keep out."""
-        keys = [self._key(row) for row in rows]
+        keys = [self.key(row) for row in rows]
         positions = [self.graph.p_pos[row] for row in rows]
         error = ValueRejected(_in_words, self.stored, id, tuple(keys), tuple(positions))
         error.claim, error.workspace = id, workspace

@@ -2,11 +2,13 @@
 
 from doxa.adapters.exchange.exporting import Exported, export_events, exported
 from doxa.adapters.exchange.importing import ImportReport, import_events
+from doxa.adapters.exchange.kept_out import KeptOut
 from doxa.adapters.exchange.set_aside import SetAside, set_aside
 
 __all__ = [
     "Exported",
     "ImportReport",
+    "KeptOut",
     "SetAside",
     "export_events",
     "exported",

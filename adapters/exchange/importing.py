@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from doxa.adapters.exchange.kept_out import KeptOut, unreadable
 from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, quick_fields, shown
 from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
 from doxa.engine import events as ev
@@ -18,10 +20,12 @@ from doxa.engine.errors import (
     InvalidEvent,
     StorageError,
     UnknownTarget,
+    ValueRejected,
 )
 from doxa.engine.graph import NONE
 from doxa.engine.parse import parse
 from doxa.engine.plain import Plain, plain
+from doxa.engine.salvage import falls_with, named
 from doxa.engine.stream import Committed, Request
 
 if TYPE_CHECKING:
@@ -38,19 +42,23 @@ Progress = Callable[[int, int | None], None]
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """What an import did: ``events`` that are new and their ``commits``, events that were there
-    already (``repeated``), and the lines ``set_aside``, in order."""
+    already (``repeated``), the lines ``set_aside``, and those ``blocked`` since they, or claims
+    that they go with, say a rejected value; each in order."""
 
     events: int
     commits: int
     repeated: int
     set_aside: tuple[SetAside, ...] = ()
+    blocked: tuple[KeptOut, ...] = ()
 
     def __str__(self) -> str:
         head = (
             f"{self.events} event(s) in {self.commits} commit(s), {self.repeated} repeated, "
             f"{len(self.set_aside)} set aside"
         )
-        return "\n".join([head, *map(str, self.set_aside)])
+        if self.blocked:
+            head += f", {len(self.blocked)} kept out"
+        return "\n".join([head, *map(str, self.set_aside), *map(str, self.blocked)])
 
 
 def import_events(
@@ -94,6 +102,7 @@ class _Group:
     recorded_at: int | None
     items: list[_Item] = field(default_factory=list)
     arrival: bool = False  # recorded as they arrive, whatever they say
+    audits: list[ev.Policy] = field(default_factory=list)  # of lines that were kept out
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,8 @@ class _Import:
         self.register = register_of(ledger)
         self.events = self.commits = self.repeated = 0
         self.aside: dict[int, SetAside] = {}
+        self.blocked: dict[int, KeptOut] = {}
+        self.without: dict[ev.Ref, ValueRejected] = {}  # claims that were kept out
         self.batch: list[_Group] = []
         self.waiting = 0  # events in the batch
         self.group: _Group | None = None
@@ -146,7 +157,8 @@ class _Import:
         self._late()
         self._flush()
         aside = tuple(self.aside[number] for number in sorted(self.aside))
-        return ImportReport(self.events, self.commits, self.repeated, aside)
+        blocked = tuple(self.blocked[number] for number in sorted(self.blocked))
+        return ImportReport(self.events, self.commits, self.repeated, aside, blocked)
 
     # ------------------------------------------------------------ lines
 
@@ -156,7 +168,8 @@ class _Import:
             fields = fields_of(line)
             item = self._item(line, fields)
         except DoxaError as error:
-            self._refuse(line, error)
+            if not self._withheld(line, fields, None, self.group):
+                self._refuse(line, error)
             self._remember(line, fields, error)
             return
         if item is not None:
@@ -269,14 +282,64 @@ class _Import:
             id=id,
         )
 
+    def _withheld(
+        self,
+        line: Line,
+        fields: Mapping[str, Any],
+        event: ev.Event | None,
+        group: _Group | None,
+    ) -> bool:
+        """Whether a line that can't be accepted for another reason says a rejected value. It is
+        not set aside then, and that it was kept out is recorded with the commit around it."""
+        stated = None
+        with contextlib.suppress(CallerError):
+            stated = self._recorded_at(fields.get("recorded_at"))
+        found = unreadable(self.ledger, line, fields, event, self.workspace, stated)
+        if found is None:
+            return False
+        error, audits = found
+        if group is None:
+            # without a time, just after what is there: the history of the file may go on from it
+            group = self.group = _Group(times.FIRST if stated is None else stated)
+        group.audits += audits
+        self._keep_out(line, error, error.workspace, event.id if event is not None else None)
+        return True
+
+    def _keep_out(self, line: Line, error: ValueRejected, workspace: str, id: str | None) -> None:
+        """Notes a line that is kept out, and keeps nothing of what it says: nor does the register,
+        if it was set aside before."""
+        told = KeptOut(line.number, workspace, id, error.rejections, str(error))
+        self.blocked[line.number] = told
+        self.aside.pop(line.number, None)
+        if self.register:
+            text, place = shown(line.raw), (workspace, id)
+            self.register.remove(
+                kept
+                for kept in self.register
+                if kept.text == text or (id is not None and (kept.workspace, kept.id) == place)
+            )
+
     def _refuse_event(self, item: _Item, error: DoxaError) -> None:
         """Sets the line of an event aside; one that was erased here does not come back, and what
-        it said is not kept."""
+        it said is not kept. One that says a rejected value is kept out."""
+        error = self._falls(item, error)
+        if isinstance(error, ValueRejected):
+            self._keep_out(item.line, error, item.said.workspace, item.said.id)
+            self.without.setdefault(ev.Ref(item.said.workspace, item.said.id), error)
+            return
         self._refuse(item.line, error, item.event)
         if isinstance(error, DuplicateId) and self._erased(item.event):
             told = f"{item.event.TYPE} {item.event.id!r} was erased here, and does not come back"
             aside = self.aside[item.line.number]
             self.aside[item.line.number] = replace(aside, code=REDACTED, reason=told)
+
+    def _falls(self, item: _Item, error: DoxaError) -> DoxaError:
+        """Why an event is refused: if it names what was kept out before, that."""
+        if isinstance(error, UnknownTarget) and self.without:
+            for role, key in named(item.event):
+                if key in self.without:
+                    return falls_with(item.event, role, self.without[key])
+        return error
 
     def _erased(self, event: ev.Event) -> bool:
         graph = self.stream.capture()[0].belief.graph
@@ -307,7 +370,7 @@ class _Import:
             return
         if self.unread:
             self._drop_unread(group)
-        if group.items:
+        if group.items or group.audits:
             self.batch.append(group)
             self.waiting += len(group.items)
         if self.waiting >= BATCH and not self.strict:
@@ -323,6 +386,8 @@ class _Import:
             unread = falls.get(ev.Ref(item.said.workspace, item.said.id))
             if unread is not None and isinstance(item.event, ev.Claim):
                 group.items.remove(item)
+                if self._withheld(item.line, {"recorded_at": None}, item.event, group):
+                    continue
                 self._refuse(
                     item.line,
                     InvalidEvent(
@@ -359,6 +424,7 @@ class _Import:
                 recorded_at=None if group.arrival else group.recorded_at,
                 salvage=True,
                 restamp=self.restamp,
+                audits=group.audits,
             )
             for group in batch
         ]
@@ -394,7 +460,8 @@ class _Import:
             error = answer.refused.get(index)
             if error is not None:
                 self._refuse_event(item, error)
-                if isinstance(error, UnknownTarget) and not group.arrival:
+                again = item.line.number in self.aside and not group.arrival
+                if again and isinstance(error, UnknownTarget):
                     self.orphans.append(item)
             elif self.register:
                 name, said = self.lines.name, item.said
@@ -422,10 +489,10 @@ class _Import:
             for group, answer in zip(batch, answers, strict=True):
                 for index, error in answer.refused.items():
                     self._refuse_event(group.items[index], error)
-            if self.aside:
-                first = self.aside[min(self.aside)]
+            bad: dict[int, SetAside | KeptOut] = {**self.aside, **self.blocked}
+            if bad:
                 raise InvalidEvent(
-                    f"{first}; {len(self.aside)} line(s) can't be accepted, so nothing was "
+                    f"{bad[min(bad)]}; {len(bad)} line(s) can't be accepted, so nothing was "
                     "written: mend them, or import without strict to set them aside"
                 )
 

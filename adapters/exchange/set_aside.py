@@ -146,6 +146,12 @@ class Register:
     def _fresh(self, lines: Iterable[SetAside]) -> list[SetAside]:
         return [line for line in lines if line.line_key not in self._there]
 
+    def forget(self, events: Iterable[tuple[str, str]]) -> None:
+        """Takes out the lines of erased events, by workspace and id, and those that name them: what
+        they say is gone from the log, and does not stay here."""
+        gone = set(events)
+        self.remove(kept for kept in list(self) if _tells_of(kept, gone))
+
     def remove(self, lines: Iterable[SetAside]) -> None:
         """Takes out lines that went in."""
         gone = {line.line_key for line in lines}
@@ -160,6 +166,20 @@ class Register:
             kept = [line for line in there if line.line_key not in gone]
             _replace(self._file, "".join(map(_written, kept)))
         self._load()
+
+
+_NAMING: Final = ("claim", "corrects", "by", "target", "verified", "pinned", "scored", "expires")
+
+
+def _tells_of(kept: SetAside, gone: set[tuple[str, str]]) -> bool:
+    """Whether a line is of an erased event, or says something of one alone."""
+    if kept.id is not None and (kept.workspace, kept.id) in gone:
+        return True
+    given: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        given = json.loads(kept.text)
+    named = [given.get(role) for role in _NAMING] if isinstance(given, dict) else []
+    return any(isinstance(id, str) and (kept.workspace, id) in gone for id in named)
 
 
 def _parsed(content: bytes) -> Iterator[SetAside]:

@@ -1,0 +1,128 @@
+"""Lines that are not imported because they say a rejected value: of them nothing is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import PydanticCustomError
+
+from doxa.adapters.exchange.lines import Line, shown
+from doxa.adapters.exchange.set_aside import identify
+from doxa.engine import events as ev
+from doxa.engine.errors import ValueRejected
+from doxa.engine.fields import check_name, check_value
+from doxa.engine.gate import Gate, in_force
+from doxa.engine.rejecting import texts_in
+
+if TYPE_CHECKING:
+    from doxa.ledger import Ledger
+
+__all__ = ["KeptOut", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOut:
+    """A line that was kept out: its number, the workspace and id of its event as far as they can
+    be read, the ids of the rejections, and why. What it said is kept nowhere."""
+
+    line: int
+    workspace: str
+    id: str | None
+    rejections: tuple[str, ...]
+    reason: str
+    code: str = ValueRejected.code
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+def unreadable(
+    ledger: Ledger,
+    line: Line,
+    fields: Mapping[str, Any],
+    event: ev.Event | None,
+    workspace: str | None,
+    at: int | None,
+) -> tuple[ValueRejected, Sequence[ev.Policy]] | None:
+    """The refusal of a line that can't be accepted for another reason and says a rejected value,
+    with what tells of it in the log; ``None`` where it says none.
+
+    ``fields`` is empty where no object can be read from the line; then each text in quotation marks
+    on it is compared. ``workspace`` is that of lines which name none, ``at`` when the line says
+    that it was recorded.
+    """
+    stream = ledger._stream
+    belief = stream.capture()[0].belief
+    keyed = stream.store.keyed_if_made() if belief.graph.rejections else None
+    if keyed is None:
+        return None
+    gate = Gate(belief, keyed, stream.payload)
+    found = _of_event(event) if event is not None else _of_line(line, fields, workspace)
+    if found is None:
+        return None
+    place, id, predicate, said = found
+    when = stream.store.moment(stream.store.head()) if at is None else at
+    rows = [row for row in gate.naming(said, place, predicate) if in_force(belief, row, when)]
+    if not rows:
+        return None
+    known = id if id is not None and _usable(id) else f"line {line.number}"
+    audits = []
+    for row in rows:
+        home = gate.key(row).workspace if place is None else place
+        meant = [value for value in said if row in gate.naming((value,), place, predicate)]
+        audits.append(gate.audit(row, home, known, meant))
+    return gate.refusal(rows, place or "", known, audits), audits
+
+
+_Found = tuple[str | None, str | None, str | None, list[object]]
+_SAID: Final = ("object", "text")
+_AROUND: Final = ("event", "recorded_at", "valid_until")  # keys that no claim keeps
+
+
+def _of_event(event: ev.Event) -> _Found | None:
+    if not isinstance(event, ev.Claim):
+        return None
+    said = [event.object] if event.text is None else [event.object, event.text]
+    return event.workspace, event.id, event.predicate, said
+
+
+def _of_line(line: Line, fields: Mapping[str, Any], workspace: str | None) -> _Found | None:
+    """What a line says: its workspace, id and predicate, ``None`` where they can't be read, and
+    the values that may be an object or a text."""
+    if fields:
+        if fields.get("event") != "claim":
+            return None
+        place, id = fields.get("workspace", workspace or ""), fields.get("id")
+        predicate = fields.get("predicate")
+        return _text(place), _text(id), _text(predicate), list(_values(fields))
+    text = shown(line.raw)
+    said = texts_in(text)
+    kinds = set(said) & set(ev.CLASSES)
+    if kinds and "claim" not in kinds:
+        return None
+    _, id = identify(text)
+    return None, id, None, list(said)
+
+
+def _values(fields: Mapping[str, Any]) -> Iterator[object]:
+    """What is or, under a key that no claim has, may have been meant as the object or text."""
+    for name, value in fields.items():
+        meant = name not in ev.Claim.model_fields and name not in _AROUND
+        if (name in _SAID or meant) and not (name == "text" and value is None):
+            try:
+                yield check_value(value)
+            except PydanticCustomError:  # no value that could be rejected
+                continue
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _usable(id: str) -> bool:
+    try:
+        return bool(check_name(id))
+    except PydanticCustomError:
+        return False
