@@ -33,11 +33,12 @@ from doxa.engine.errors import (
 )
 from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
-from doxa.engine.stream import Stream
+from doxa.engine.compaction import CompactingStream
 from doxa.engine.view import Captured, Id, view_of
 from doxa.places import CACHE, LOG, folder_of, micros_of
 from doxa.querying import Querying
 from doxa.recalling import Recalling, checked_embedder
+from doxa.refreshing import Refreshing
 from doxa.views import Belief, TruthView
 from doxa.writing import Writing
 
@@ -85,7 +86,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
+class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming, Refreshing):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -110,7 +111,7 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
         try:
             cache = None if self.path is None else self.path / CACHE
             checkpoint = None if cache is None else cache / "fold.doxa"
-            self._stream = Stream(self.recorder, checkpoint, progress)
+            self._stream = CompactingStream(self.recorder, checkpoint, progress)
         except BaseException:
             self.recorder.close()
             raise
@@ -385,6 +386,7 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
     areplay = _twin(Assembling.replay)
     averify = _twin(verify)
     ahead = _twin(Auditing.head)
+    aaudit = _twin(Auditing.audit)
     abackup = _twin(Auditing.backup)
     asql = _twin(Querying.sql)
     aexport_parquet = _twin(Querying.export_parquet)
@@ -393,6 +395,7 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming):
     arecall_batch = _twin(Recalling.recall_batch)
     acalibrate = _twin(Calibrating.calibrate)
     aconsolidate = _twin(Consolidating.consolidate)
+    arefresh = _twin(Refreshing.refresh)
     adream = _twin(Dreaming.dream)
     acalibration = _twin(Calibrating.calibration)
     acalibration_drift = _twin(Calibrating.calibration_drift)

@@ -24,7 +24,7 @@ from doxa.engine.codec import Fields
 from doxa.engine.drawing import Drawing
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL
 from doxa.engine.log import Row
-from doxa.engine.pages import READ, Page, commit_ends
+from doxa.engine.pages import GONE, READ, Page, commit_ends
 from doxa.engine.rows import FACT, HYPOTHESIS, PLAIN, SHARED
 from doxa.engine.settle import settle
 from doxa.engine.tables import Ints
@@ -185,16 +185,16 @@ class Bulk:
         """The places of all that is no plain claim; their supports begin at a row."""
         graph = self.graph
         if self.watched():
-            return list(range(len(entities)))
+            return [i for i, number in enumerate(entities) if number != NONE]
         others = [
             i
             for i, (kind, head) in enumerate(zip(page.kinds, page.heads, strict=True))
-            if kind != "claim" or head is None or "because" in head
+            if (kind != "claim" or head is None or "because" in head) and kind != GONE
         ]
         rivals, apart = graph.single_valued, self.drawing.uncounted(first_support)
         if not rivals and not apart:
             return others
-        left = set(range(len(entities))).difference(others)
+        left = {i for i, number in enumerate(entities) if number != NONE}.difference(others)
         for i in left:
             claim = entities[i] >> 3
             carried = graph.c_carried[claim]
@@ -251,7 +251,7 @@ class Bulk:
         for i, (kind, head) in enumerate(zip(page.kinds, heads, strict=True)):
             if head is not None:
                 places[kind].append(i)
-        claims, supports, corrections, withdrawals = places.values()
+        claims, supports, corrections, withdrawals, _ = places.values()
         ids = [None if head is None else head["id"] for head in heads]
         workspaces = _codes(self.graph.names.code, heads, "workspace", SHARED)
         spaces = np.array(workspaces, np.int32)

@@ -58,6 +58,7 @@ _FOUND_AGAIN: Final = {
     "graph": (
         *("position", "recorded_at", "k_unresolved", "_dangling", "bound", "single_valued"),
         *("erased", "erased_at", "erased_about", "unblanked", "foreseen", "keyed"),
+        *("gone", "compacted_at"),
     ),
     "belief": (
         "graph",

@@ -79,6 +79,8 @@ class Policies(Timeline):
         """The row of a new policy, whose edges are still to be added."""
         at = event.at if event.until is None else event.until
         number = event.importance if event.days is None else event.days
+        if event.compacted is not None:
+            self.compacted_at = position
         self.p_ws.append(ws)
         self.p_what.append(_WHAT.get(event.policy, 0))
         self.p_at.append(times.NEG if at is None else at)

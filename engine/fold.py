@@ -12,7 +12,9 @@ from doxa.engine.bulk import Bulk
 from doxa.engine.collector import uncollected
 from doxa.engine.erasures import Erasures
 from doxa.engine.errors import DamageError, DoxaError
+from doxa.engine.gone import Gone
 from doxa.engine.history import History
+from doxa.engine.holes import Moved
 from doxa.engine.later import complete
 from doxa.engine.log import Row
 from doxa.engine.numbers import Lists, Numbers
@@ -43,6 +45,7 @@ class Fold:
         self.registry = Registry(self.belief, payload)
         self.sealed = 0  # up to where all is compact
         self.chain: bytes | None = None  # the link of the last event, where it is known
+        self.compacted: int | None = None  # the last compaction that it is made without
         registry = self.registry
         self._bulk = Bulk(self.belief, registry.take, registry.watches_claims, registry.depends_on)
 
@@ -50,6 +53,11 @@ class Fold:
     def position(self) -> int:
         """The last position taken in."""
         return self.belief.graph.position
+
+    def without(self, gone: Gone | None) -> None:
+        """Says what was compacted of the log that is to be taken in. A later compaction, met in the
+        log, raises `Moved`: what it took out may be in here."""
+        self.compacted, self.belief.graph.gone = 0 if gone is None else gone.at, gone
 
     def seal(self) -> None:
         """Makes all of it compact; no answer changes."""
@@ -121,6 +129,8 @@ class Fold:
         self._complete(len(rows))
         try:
             self._bulk.follow(rows, page)
+            if self.compacted is not None and self.belief.graph.compacted_at > self.compacted:
+                raise Moved("the log was compacted; read it again")
             self.chain = rows[-1].chain
             self._blank()
         except (DoxaError, MemoryError):

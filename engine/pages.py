@@ -14,14 +14,16 @@ from doxa.engine.codec import Fields
 from doxa.engine.log import Row
 from doxa.engine.plain import Plain
 
-__all__ = ["READ", "Fields", "Page", "commit_ends", "parsed"]
+__all__ = ["GONE", "READ", "Fields", "Page", "commit_ends", "parsed"]
 
 _AROUND: Final = {"v", "id", "workspace", "valid_from", "valid_to"}
+GONE: Final = "compacted"  # the kind of an event of which nothing but its place is known
 READ: Final = {
     "claim": {*_AROUND, "kind", "source", "because"},
     "support": {*_AROUND, "claim", "source", "because", "stance"},
     "correction": {*_AROUND, "corrects", "by"},
     "withdrawal": {*_AROUND, "target"},
+    GONE: {"v", "id", "workspace"},
 }
 _SUPPORTED: Final = ("claim", "support")  # their content is read too; both add rows of supports
 _PART: Final = 100  # texts that are parsed at once
@@ -72,7 +74,11 @@ class Page:
         """The places of the events of one commit that are decoded by themselves: all of a sort, so
         that the rows of each stay in the log's order."""
         sorts = {_sort(kind) for kind, h in zip(self.kinds, self.heads, strict=True) if h is None}
-        apart = [i for i, kind in enumerate(self.kinds) if everything or _sort(kind) in sorts]
+        apart = [
+            i
+            for i, kind in enumerate(self.kinds)
+            if (everything or _sort(kind) in sorts) and kind != GONE
+        ]
         for i in apart:
             self.heads[i] = None
         return apart

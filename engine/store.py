@@ -11,10 +11,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from doxa.engine import disk, times
 from doxa.engine.audit import Audit
+from doxa.engine.codec import ERASING
 from doxa.engine.errors import DamageError
 from doxa.engine.gaps import SCHEMA, Gap, gaps_of, record_of
 from doxa.engine.holes import Holes, Moved
@@ -261,16 +262,14 @@ class LogStore:
         anew. What was compacted comes as rows that say nothing. Raises `DamageError` where
         positions are missing, and `Moved` where they were compacted meanwhile.
         """
+        compacted = self.holes.at
         end = self.head().position
         end = end if upto is None else min(upto, end)
-        compacted = self.holes.at if after < end else 0
         while after < end:
             last = min(after + page, end)
             rows = list(map(as_row, self._readers.select(ROWS, (last, after, last, page))))
             if len(rows) < last - after:
                 rows = self.holes.filled(rows, after, last)
-                if self.holes.at != compacted:
-                    raise Moved("the log was compacted while it was read; read it again")
             if len(rows) < last - after:
                 first = next((n for n, r in enumerate(rows, after + 1) if r.position != n), None)
                 raise DamageError(
@@ -280,6 +279,30 @@ class LogStore:
                 )
             yield rows
             after = last
+        if self.holes.at != compacted:
+            raise Moved("the log was compacted while it was read; read it again")
+
+    def clean_link_at(self, position: int) -> tuple[int, bytes] | None:
+        """`link_at`, or ``None`` where something was erased or compacted after that position:
+        whatever was written down of the log up to there may hold what is gone, and is of no use."""
+        last = max(self.last_tagged(ERASING), self.holes.at)
+        return self.link_at(position) if position >= last else None
+
+    def scrub(self) -> None:
+        """Sees that no bytes of what was erased are left in the log's files. Raises `StorageError`
+        while a reader keeps old pages: repeat it then."""
+        self._writer.empty_wal()
+
+    @property
+    def scrubbed(self) -> int:
+        """The position of the last erasure after which all that is kept was cleared of it."""
+        rows = self._readers.select("SELECT value FROM meta WHERE key='scrubbed'")
+        return int(rows[0][0]) if rows else 0
+
+    def note_scrubbed(self, position: int) -> None:
+        """Notes that all that is kept was cleared after the erasure at a position."""
+        with self.write() as transaction:
+            transaction.note_scrubbed(position)
 
     def wait(self, after: int, timeout: float) -> bool:
         """Whether the log went past ``after`` within ``timeout`` seconds.
@@ -333,6 +356,10 @@ class LogStore:
                 ) from None
         return self._keyed
 
+    def select(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """All rows of a query, in a read transaction of its own."""
+        return self._readers.select(sql, parameters)
+
     def lent(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection to read several things with, in a transaction of the caller's."""
         return self._readers.lent()
@@ -365,6 +392,12 @@ class LogStore:
         """
         with self.write() as transaction:
             transaction.erase(sorted(set(positions)))
+        self._writer.empty_wal()
+
+    def shrink(self) -> None:
+        """Gives the pages back that nothing uses. Raises `StorageError` while a reader keeps old
+        ones, or where the disk has no room for a second copy: repeat it then."""
+        self._writer.vacuum()
         self._writer.empty_wal()
 
     # ------------------------------------------------------------ audit

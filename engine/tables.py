@@ -410,7 +410,8 @@ class Ids:
         hashes = _text_hashes(bytes(sealed.blob), np.asarray(sealed.ends), self.secret)
         places = np.frombuffer(self.workspace[: sealed.size], dtype=np.int32).astype(np.uint64)
         hashes = (hashes + places * np.uint64(self.mixed)) % secret
-        self.index = Index.over(hashes, np.arange(sealed.size), HASH)
+        known = np.flatnonzero(np.frombuffer(self.number[: sealed.size], np.int32) != NONE)
+        self.index = Index.over(hashes[known], known, HASH)  # less those of which nothing is known
         self.live = {}
 
     def sealed(self) -> dict[str, Any]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from doxa.engine import times
+
+if TYPE_CHECKING:
+    from doxa.engine.gone import Gone
 
 __all__ = ["Timeline"]
 
@@ -23,6 +26,8 @@ class Timeline:
         self.recorded_at = times.NEG
         self.commit_last, self.commit_at = array("i"), array("q")
         self.revisions: dict[int, array[int]] = {}  # workspace → last positions of its commits
+        self.gone: Gone | None = None  # what is known of events that were compacted
+        self.compacted_at = 0  # the last event taken in that says so
 
     def close_commit(self, last: int, recorded_at: int, workspaces: Iterable[int]) -> None:
         """Notes the end of a commit."""

@@ -36,13 +36,14 @@ class Upkeep:
 
     def opened(self, payload: Callable[[int], ev.Event]) -> Fold:
         """The fold to begin with: that of the checkpoint, where there is one that fits."""
-        fold = None
+        fold, gone = None, self.store.holes.gone
         if self.path is not None:
             fold = checkpoint.load(
-                self.path, self.store.ledger_id, self.store.link_at, payload, self.erasures
+                self.path, self.store.ledger_id, self.store.clean_link_at, payload, self.erasures
             )
             self._misfit = fold is None
         found = Fold(payload, self.erasures) if fold is None else fold
+        found.without(gone)
         self.position = found.position
         return found
 
@@ -60,9 +61,18 @@ class Upkeep:
         if fresh >= max(few, self.position // part):
             self.keep(fold)
 
+    def discard(self) -> None:
+        """Removes the checkpoint, and what killed processes left of one. Raises `OSError`."""
+        self.position = 0
+        for left in () if self.path is None else self.path.parent.glob(f"{self.path.name}*"):
+            left.unlink(missing_ok=True)
+
     def keep(self, fold: Fold) -> None:
         """Writes a fold down, which makes it compact."""
         if self.path is None or fold.chain is None:
+            return
+        if self.store.clean_link_at(fold.position) is None:  # it is to be cleared first
+            fold.seal()
             return
         self.position = fold.position
         before = checkpoint.bound(self.path)
@@ -82,6 +92,8 @@ class Upkeep:
         )
         try:
             checkpoint.save(self.path, fold, to)
+            if self.store.clean_link_at(fold.position) is None:
+                self.discard()  # something was erased while it was written
             self.problem, self._misfit = None, False
         except OSError as error:  # the ledger is whole without it; stats tells
             self.problem = f"{self.path}: {error.strerror or error}"

@@ -173,6 +173,19 @@ class Writer:
                 )
             time.sleep(0.02)
 
+    def vacuum(self) -> None:
+        """Writes the file anew without the pages that nothing uses; it is cut shorter as soon as
+        the WAL is brought into it. Readers go on meanwhile."""
+        connection = self.begin()
+        try:
+            connection.execute("ROLLBACK")
+            connection.execute("VACUUM")
+        except sqlite3.Error as error:
+            self.discard()
+            raise disk.refusal(error, self.path) from error
+        finally:
+            self.end()
+
     def close(self) -> None:
         """Waits for a write under way, then closes.
 

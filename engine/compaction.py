@@ -1,0 +1,186 @@
+"""Compacting an open log: what may go is taken out of it, and all who have it open begin anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from doxa.engine import codec, gaps
+from doxa.engine import events as ev
+from doxa.engine.compacting import Chosen, Criteria, choose, described
+from doxa.engine.errors import UnknownTarget
+from doxa.engine.fold import Fold
+from doxa.engine.gaps import PAGE, Select, compacted_at
+from doxa.engine.holes import Moved
+from doxa.engine.log import Row, as_new
+from doxa.engine.stream import Stream
+from doxa.engine.transaction import Transaction
+
+__all__ = ["CompactingStream", "Done"]
+
+_SIZES: Final = (
+    "SELECT position, length(head) + coalesce(length(data), 0) FROM log"
+    " WHERE position > ? AND position <= ?"
+)
+_RESERVED: Final = "SELECT first, last FROM log_key"
+_PAGES: Final = (
+    "SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count),"
+    " (SELECT * FROM pragma_page_size)"
+)
+AROUND: Final = 75  # bytes of a row beside its head and data
+KEPT: Final = 50  # and of what stays known of an event, about
+
+Wanted = Callable[[Fold], Criteria]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a compaction took out, or would: the stretches of positions, the claims and events in
+    them, and about how many bytes the file has less. ``statement`` is what the log says of all its
+    compactions, ``position`` where; both are ``None`` where nothing went."""
+
+    stretches: tuple[tuple[int, int], ...] = ()
+    claims: int = 0
+    events: int = 0
+    bytes: int = 0
+    statement: ev.Compaction | None = None
+    position: int | None = None
+
+
+class CompactingStream(Stream):
+    """A stream over a log that is compacted now and then, by this process or by others."""
+
+    # -- reading
+
+    def payload(self, position: int) -> ev.Event:
+        """The event at a log position. Raises `UnknownTarget` where there is none, and `Compacted`
+        where it is gone."""
+        try:
+            return super().payload(position)
+        except UnknownTarget:
+            self._refuse_gone([position])
+            raise
+
+    def rows(self, positions: Sequence[int]) -> dict[int, Row]:
+        """The stored events at log positions, read at once. Raises as `payload` does."""
+        try:
+            return super().rows(positions)
+        except UnknownTarget:
+            self._refuse_gone(positions)
+            raise
+
+    def _refuse_gone(self, positions: Sequence[int]) -> None:
+        gone = self.store.holes.gone
+        for position in positions if gone is not None else ():
+            assert gone is not None
+            if gone.holds(position):
+                place = np.searchsorted(gone.columns.position, [position])
+                raise gone.refusal(f"event {position}", place)
+
+    def _current(self) -> Fold:
+        while True:
+            state = self._state
+            if state is not None and state[0].compacted != self.store.holes.at:
+                self._state = None
+            try:
+                return super()._current()
+            except Moved:
+                continue  # the next one begins anew
+
+    def _follow(self, fold: Fold, transaction: Transaction) -> bool:
+        if compacted_at(transaction.select) != fold.compacted:
+            return False
+        return super()._follow(fold, transaction)
+
+    # -- compacting
+
+    def compact(self, wanted: Wanted, *, dry_run: bool = False) -> Done:
+        """Takes out of the log what may go and is wanted, in one transaction; with ``dry_run`` says
+        what that would be. `LogStore.shrink` gives the space back then. Raises `StorageError`."""
+        with self._mutex:
+            while True:
+                fold = self._current()
+                chosen = self._chosen(fold, wanted(fold))
+                if not len(chosen.positions):
+                    return Done()
+                select, keyed = self.store.select, self.store.keyed
+                planned = gaps.plan(select, chosen.positions, described(fold.belief, chosen, keyed))
+                done = self._told(chosen, planned.statement)
+                if dry_run:
+                    return done
+                with self.store.write() as transaction:
+                    if transaction.head.position == fold.position:
+                        position = _stated(transaction, planned.statement)
+                        gaps.write(transaction.run, planned, chosen.positions)
+                        break
+            self._begin_anew()
+        return Done(done.stretches, done.claims, done.events, done.bytes, done.statement, position)
+
+    def _begin_anew(self) -> None:
+        """Folds the log without what was taken out of it; until then readers have the fold from
+        before, whose answers are as good."""
+        try:
+            self.upkeep.discard()
+            fold = self.upkeep.opened(self.payload)
+            fold.follow(self._pages(fold.position))
+            self._state = fold, fold.position
+        except BaseException:
+            self._state = None
+            raise
+
+    def _chosen(self, fold: Fold, criteria: Criteria) -> Chosen:
+        reserved = {
+            position
+            for first, last in self.store.select(_RESERVED)
+            for position in range(first, last + 1)
+        }
+        sizes = _Sizes(self.store.select)
+        return choose(fold.belief, fold.registry, criteria, sizes.of, reserved)
+
+    def _told(self, chosen: Chosen, statement: ev.Compaction) -> Done:
+        positions = chosen.positions
+        breaks = np.diff(positions) != 1
+        firsts = positions[np.append(True, breaks)].tolist()
+        lasts = positions[np.append(breaks, True)].tolist()
+        freed = sum(_Sizes(self.store.select).of(positions.tolist()))
+        return Done(
+            tuple(zip(firsts, lasts, strict=True)),
+            len(chosen.claims),
+            len(positions),
+            freed,
+            statement,
+        )
+
+    @property
+    def size(self) -> int:
+        """The bytes of the log's file that are in use."""
+        pages, each = self.store.select(_PAGES)[0]
+        return int(pages * each)
+
+
+def _stated(transaction: Transaction, statement: ev.Compaction) -> int:
+    """Appends the event that states what was compacted; its position."""
+    event = ev.Policy(id=f"policy-{os.urandom(10).hex()}", compacted=statement)
+    stored = as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
+    return transaction.append([stored]).last
+
+
+class _Sizes:
+    """The bytes that go with events, read a page at a time."""
+
+    def __init__(self, select: Select) -> None:
+        self._select = select
+        self._known: dict[int, int] = {}
+        self._pages: set[int] = set()
+
+    def of(self, positions: Sequence[int]) -> list[int]:
+        """The bytes of the events at some positions, less what stays known of them."""
+        for page in {(position - 1) // PAGE for position in positions} - self._pages:
+            self._pages.add(page)
+            rows = self._select(_SIZES, (page * PAGE, (page + 1) * PAGE))
+            self._known.update((position, size + AROUND - KEPT) for position, size in rows)
+        return [self._known[position] for position in positions]
