@@ -25,6 +25,7 @@ from doxa.calibrating import Calibrating
 from doxa.consolidating import Consolidating
 from doxa.dreaming import Dreaming
 from doxa.engine import times
+from doxa.engine.compaction import CompactingStream
 from doxa.engine.errors import (
     CallerError,
     InvalidTime,
@@ -33,8 +34,8 @@ from doxa.engine.errors import (
 )
 from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
-from doxa.engine.compaction import CompactingStream
 from doxa.engine.view import Captured, Id, view_of
+from doxa.erasing import Erasing
 from doxa.places import CACHE, LOG, folder_of, micros_of
 from doxa.querying import Querying
 from doxa.recalling import Recalling, checked_embedder
@@ -86,7 +87,7 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming, Refreshing):
+class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming, Refreshing, Erasing):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -376,6 +377,7 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming, R
     arejections = _twin(Writing.rejections)
     ais_rejected = _twin(Writing.is_rejected)
     aappend = _twin(Writing.append)
+    apurge = _twin(Erasing.purge)
     aimport_events = _twin(import_events)
     aview = _twin(view)
     ahistory = _twin(history)

@@ -102,6 +102,7 @@ class Querying:
     recorder: SQLiteRecorder
     _stream: Stream
     _served: Served | None = None
+    _served_after = 0  # how many erasures there were when it was begun
 
     def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
         """Runs one SELECT over the ledger's tables, as new as its log.
@@ -133,10 +134,16 @@ class Querying:
 
     def _serving(self) -> Served:
         with _making:
+            belief, _ = self._believed()
+            erasures = len(belief.graph.redactions)
+            if self._served is not None and self._served_after != erasures:
+                self._served.close()  # it may hold what is gone
+                self._served = None
             if self._served is None:
                 from doxa.projections.serving import Served
 
                 self._served = Served(self._believed, self._publication())
+                self._served_after = erasures
             return self._served
 
     def _publication(self) -> Publication | None:
@@ -153,9 +160,18 @@ class Querying:
         return fold.belief, head
 
     def _link(self, position: int) -> str | None:
-        """The chain's link at a position of the log."""
-        found = self.recorder.link_at(position)
+        """The chain's link at a position of the log; none of one before the last erasure."""
+        found = self.recorder.clean_link_at(position)
         return None if found is None else found[1].hex()
+
+    def _discard_tables(self) -> None:
+        """Removes the tables that are kept for SQL. Raises `OSError`."""
+        with _making:
+            self._stop_serving()
+            self._served = None
+            publication = self._publication()
+            if publication is not None:
+                publication.discard()
 
     def _stop_serving(self) -> None:
         if self._served is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.arguments import check_list, check_view
 from doxa.engine.errors import CallerError
 from doxa.engine.stream import Stream
+from doxa.places import CACHE
 from doxa.using import Using, check_sides
 from doxa.views import TruthView
 
@@ -155,6 +156,19 @@ class Recalling(Using):
 
                 self._search = Search(self._stream, self.recorder, self.path)
             return self._search
+
+    def _prepare_to_erase(self) -> None:
+        """Brings the index of words up to the log where vectors are kept, which stay but for those
+        of what is going to be erased."""
+        from doxa.projections.matrices import FOLDER, manifests
+
+        kept = self.path is not None and manifests(self.path / CACHE / FOLDER)
+        if self._search is not None or kept:
+            self._searching().follow()
+
+    def _discard_indexes(self) -> None:
+        """Removes what the indexes keep of erased events. Raises `OSError`."""
+        self._searching().discard()
 
     def _stop_searching(self) -> None:
         """Writes down what is worth it."""

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from doxa.engine import codec
 from doxa.engine.documents import documents
 from doxa.engine.errors import DamageError
+from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Row
 from doxa.engine.outcomes import Gap, Unavailable
 from doxa.engine.store import LogStore
@@ -47,6 +50,7 @@ class Search:
         self.words: Lexical = Lexical(kept, store.ledger_id, self._link)
         self.vectors: Vectors = Vectors(kept, store.ledger_id, self._hex)
         self._lock = threading.Lock()  # held by whoever makes the indexes grow
+        self._erasures = NONE  # how many there were when the indexes last grew
         _searches.add(self)
 
     def _start_in_child(self) -> None:
@@ -57,12 +61,13 @@ class Search:
         self._lock = threading.Lock()
 
     def _link(self, position: int) -> bytes | None:
-        found = self._store.link_at(position)
+        found = self._store.clean_link_at(position)
         return None if found is None else found[1]
 
     def _hex(self, position: int) -> str | None:
-        link = self._link(position)
-        return None if link is None else link.hex()
+        # what was erased is out of the vectors before they are asked for (`erase`)
+        found = self._store.link_at(position)
+        return None if found is None else found[1].hex()
 
     # -- growing
 
@@ -74,6 +79,7 @@ class Search:
             return head
         with self._lock:
             fold, head = self._stream.capture()
+            self._forget_erased(fold.belief.graph)
             try:
                 self.words.follow(
                     fold.belief.graph,
@@ -83,6 +89,24 @@ class Search:
                 told = "the log can't be read to its end; ledger.verify() says where it is damaged"
                 raise Unavailable(Gap.INDEX_UNAVAILABLE, str(error), told) from error
         return self.words.position
+
+    def _forget_erased(self, graph: Graph) -> None:
+        """Forgets all where something was erased since the indexes last grew."""
+        seen, self._erasures = self._erasures, len(graph.redactions)
+        if seen not in (NONE, self._erasures):
+            self.words.forget()
+            self.vectors.forget()
+
+    def discard(self) -> None:
+        """Removes what is kept of erased events: the index of words, which is made anew from the
+        log, and the rows of the vectors. Raises `OSError`."""
+        with self._lock:
+            fold, _ = self._stream.capture()
+            graph, pool = fold.belief.graph, self.words.pool
+            blank = np.fromiter(graph.erased, np.int64, len(graph.erased))
+            self.vectors.erase(pool, np.isin(np.asarray(pool.entities), blank))
+            self.words.discard()
+            self._erasures = len(graph.redactions)
 
     def embed(
         self,
@@ -128,11 +152,23 @@ class Search:
         """Writes down what is new; at closing, the index of words only where that is worth it.
         False where something could not be written."""
         with self._lock:
+            if self._outdated():
+                return False
             fresh = self.words.position - self.words.saved
             done = True
             if not closing or fresh >= max(FEW, self.words.saved // PART):
                 done = self.words.save()
-            return self.vectors.save(self.words.pool) and done
+            done = self.vectors.save(self.words.pool) and done
+            if self._outdated():  # something was erased while they were written
+                self.words.discard()
+                self.vectors.discard()
+                return False
+            return done
+
+    def _outdated(self) -> bool:
+        """Whether something was erased from the log that the indexes may still hold."""
+        erased = self._store.last_tagged(codec.ERASING)
+        return self.words.position > 0 and erased > self.words.position
 
 
 def _told(

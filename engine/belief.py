@@ -279,7 +279,7 @@ class Belief(Rivalry):
             key = self.object_key(claim)
             found.update(
                 other
-                for other in self._fellows(claim)
+                for other in self.fellows(claim)
                 if self.object_key(other) != key and not self.known_to_agree(claim, other)
             )
         found.discard(claim)

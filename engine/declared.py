@@ -70,7 +70,7 @@ class Policies(Timeline):
         self.blank = array("i")  # entities, as they were found to be so
         self.erased: dict[int, ev.Erasure] = {}  # entity → what is kept of it
         self.erased_at: dict[int, int] = {}  # entity → position of that policy
-        self.unblanked: list[int] = []  # those whose content is still here
+        self.unblanked: dict[int, ev.Erasure] = {}  # those whose content is still here
         self.erased_about: dict[str, list[int]] = {}  # digest of the subject → rows of claims
         self.foreseen: Callable[[str, str], ev.Erasure | None] = lambda workspace, id: None
         self.keyed: Callable[[], Keyed] | None = None  # what makes the digests

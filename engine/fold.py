@@ -73,7 +73,6 @@ class Fold:
         self._complete(len(events))
         self.chain = chain
         self.registry.take(apply(self.belief, first, recorded_at, events))
-        self._blank()
 
     def follow(self, pages: Iterable[Sequence[Row]]) -> None:
         """Takes stored rows in, commit by commit; a commit may go on from one page to the next."""
@@ -87,9 +86,11 @@ class Fold:
                 while rest[last - 1].recorded_at == page[-1].recorded_at:
                     last -= 1
                 self._follow(rest[:last])
+                self.blank()
                 self.tend()
                 rest = rest[last:]
             self._follow(rest)
+            self.blank()
 
     def follow_plain(self, rows: Sequence[Row], events: Sequence[Plain]) -> None:
         """Takes whole commits in as `follow` does, of plain events as they were stored."""
@@ -110,13 +111,12 @@ class Fold:
         if self.position + coming - self.sealed >= WAITING:
             self._complete_all()
 
-    def _blank(self) -> None:
-        """Takes the content of what was just erased out."""
-        gone = self.belief.graph.unblanked
-        if gone:
+    def blank(self) -> None:
+        """Takes the content of what was just erased out. Only for what is durable: captured views
+        see it at once."""
+        if self.belief.graph.unblanked:
             self._complete_all()
-            blank(self.belief, gone)
-            self.belief.graph.unblanked = []
+            blank(self.belief, self.belief.graph.blank_out())
 
     def _complete_all(self) -> None:
         belief, graph = self.belief, self.belief.graph
@@ -132,7 +132,6 @@ class Fold:
             if self.compacted is not None and self.belief.graph.compacted_at > self.compacted:
                 raise Moved("the log was compacted; read it again")
             self.chain = rows[-1].chain
-            self._blank()
         except (DoxaError, MemoryError):
             raise
         except Exception as error:  # it was judged before it was written, so it has changed

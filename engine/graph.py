@@ -259,10 +259,18 @@ class Graph(Rows):
             if number & 7 == CLAIM and self.c_carried[number >> 3] != NONE:
                 self.erased_at[entity(SUPPORT, self.c_carried[number >> 3])] = self.p_pos[row]
             if number not in self.erased:
-                self.unblanked.append(number)
-                if number & 7 == CLAIM and self.c_carried[number >> 3] != NONE:
-                    self.unblanked.append(entity(SUPPORT, self.c_carried[number >> 3]))
-            self._erase(number, one)
+                self.unblanked[number] = one
+
+    def blank_out(self) -> list[int]:
+        """Has what was just erased be without content; returns the entities that this is new for,
+        a claim's own support with it. Only for what is durable."""
+        fresh = list(self.unblanked)
+        for number in tuple(fresh):
+            if number & 7 == CLAIM and self.c_carried[number >> 3] != NONE:
+                fresh.append(entity(SUPPORT, self.c_carried[number >> 3]))
+            self._erase(number, self.unblanked[number])
+        self.unblanked = {}
+        return fresh
 
     def _erase(self, number: int, one: ev.Erasure) -> None:
         if number in self.erased:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -174,6 +174,10 @@ class Registry:
         """Whether an artefact declares an entity."""
         return number in self._dependants
 
+    def declaring(self, number: int) -> Sequence[int]:
+        """The artefacts that declare an entity, in no order."""
+        return self._dependants.get(number)
+
     def take(self, changes: Changes) -> None:
         """Notes which artefacts one commit reaches, and registers its new ones."""
         reached: dict[int, int] = {}
@@ -316,6 +320,10 @@ class Registry:
             for i in self._swept_between(workspace, after, upto):
                 found.setdefault(self._swept_at[workspace][i], self._swept_by[workspace][i])
         return sorted(found.items())
+
+    def is_whole(self, artefact: int) -> bool:
+        """Whether an artefact is bound to a whole workspace, itself or through what it cites."""
+        return artefact in self._whole
 
     def _swept_between(self, workspace: int, after: int, upto: int) -> range:
         swept = self._swept_at.get(workspace, ())

@@ -53,7 +53,7 @@ class Rivalry(ABC):
         group = self._rivals.get((ws, perspective, subject, predicate))
         if group is None:
             group = self._rivals[ws, perspective, subject, predicate] = RivalGroup()
-            for other in self._fellows(claim):
+            for other in self.fellows(claim):
                 group.note(other, self.object_key(other), self.held_hull(other))
         return group
 
@@ -97,7 +97,7 @@ class Rivalry(ABC):
                     group.note(other, self.object_key(other), self.held_hull(other))
         return group
 
-    def _fellows(self, claim: int) -> Iterator[int]:
+    def fellows(self, claim: int) -> Iterator[int]:
         """The claims about the subject and predicate of a claim, and of its perspective, in its
         workspace; of those that were erased the ones that are known to have been."""
         graph = self.graph

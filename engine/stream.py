@@ -61,6 +61,9 @@ class Stream:
         """``checkpoint`` is the file that the fold is written down in, and begun with;
         ``progress(position, head)`` is called after each page that is read at the beginning."""
         self.store = store
+        # called after an append that erased something, when it is durable
+        self.on_erased: Callable[[], None] | None = None
+        self._erased = False  # whether that is still to be done
         self.upkeep = Upkeep(store, checkpoint)
         self._progress = progress
         self._mutex = threading.Lock()  # held by whoever changes the fold
@@ -162,9 +165,17 @@ class Stream:
     def append(self, request: Request) -> Committed:
         """Appends one commit, durably. Raises the first thing that is wrong with it."""
         if len(request.events) < MANY:
-            return self._queue.submit(request)
-        with uncollected():
-            return self._queue.submit(request)
+            answer = self._queue.submit(request)
+        else:
+            with uncollected():
+                answer = self._queue.submit(request)
+        self._tell_of_erasures()
+        return answer
+
+    def _tell_of_erasures(self) -> None:
+        if self._erased and self.on_erased is not None:
+            self._erased = False
+            self.on_erased()
 
     def weigh(self, request: Request) -> None:
         """Judges one commit as `append` would, and writes nothing. Raises the first thing that is
@@ -237,6 +248,7 @@ class Stream:
                             check([answer for answer in answers if isinstance(answer, Committed)])
                         break
                 self._current()
+            fold.blank()
             self._state = fold, fold.position
         except BaseException:
             if self._touched:
@@ -421,7 +433,9 @@ class Stream:
             head = transaction.head
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         self._given_out(transaction, [put], [encoded])
-        transaction.erase(_erased_by(fold.belief.graph, new.values()))
+        if gone := _erased_by(fold.belief.graph, new.values()):
+            transaction.erase(gone)
+            self._erased = True
         fold.apply(put.first, put.recorded_at, [*new.values(), *audits], transaction.head.chain)
         return Committed(put.last, put.recorded_at, len(new), repeated, refused)
 

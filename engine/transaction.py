@@ -53,6 +53,7 @@ _SET_HEAD: Final = "UPDATE head SET position=?, recorded_at=?, chain=? WHERE pos
 _ERASE: Final = "UPDATE log SET data=NULL, salt=NULL, commitment=? WHERE position=?"
 _KEY: Final = "INSERT INTO log_key VALUES(?,?,?)"
 _SECRET: Final = "INSERT OR IGNORE INTO meta VALUES('secret', ?)"
+_SCRUBBED: Final = "INSERT OR REPLACE INTO meta VALUES('scrubbed', ?)"
 _TAG: Final = "INSERT OR IGNORE INTO log_tag VALUES(?,?)"
 
 # Every commit is later than the one before: what is recorded on the last day that can be told apart
@@ -286,6 +287,11 @@ class Transaction:
     def make_secret(self, secret: bytes) -> None:
         """Gives a ledger that was made without a secret this one."""
         self._write(_SECRET, [(secret.hex(),)])
+        self._changed = True
+
+    def note_scrubbed(self, position: int) -> None:
+        """Notes that all that is kept was cleared after the erasure at a position."""
+        self._write(_SCRUBBED, [(position,)])
         self._changed = True
 
     def erase(self, positions: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import zlib
@@ -240,6 +241,20 @@ class Matrices:
         os.replace(temporary, path)
         _flush(self.folder)
         return done
+
+    def discard(self) -> None:
+        """Removes everything. Raises `OSError`, of which one is that another process is writing."""
+        if not self.folder.is_dir():
+            return
+        lock = LockFile(str(self.folder / _LOCK))
+        try:
+            if not lock.acquire(_PATIENCE):
+                raise BlockingIOError(errno.EAGAIN, "another process is writing", str(self.folder))
+            self._seen = {}
+            for path in self.folder.glob(f"{_PREFIX}*"):
+                path.unlink(missing_ok=True)
+        finally:
+            lock.close()
 
     def _sweep(self) -> None:
         """Removes what is not used: manifests that don't fit, what killed processes left, and the

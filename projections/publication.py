@@ -163,6 +163,9 @@ class Publication:
         new = Manifest(self.ledger, upto, chain, tuple(kept), old.files if old else ())
         self._replace(new)
         self._sweep(new.files + new.before)
+        if self._link(upto) is None:  # something was erased while it was written
+            self.discard()
+            return None
         return new
 
     def _replace(self, manifest: Manifest) -> None:

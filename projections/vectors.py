@@ -96,6 +96,14 @@ class Rows:
         return taken
 
 
+@dataclass(frozen=True)
+class _Left:
+    """The documents of a pool but for some."""
+
+    entities: Ints
+    positions: Ints
+
+
 class _Store:
     """The vectors of one embedder and dimension. ``rows`` is replaced whole as they grow, so that
     whoever reads them needs no lock."""
@@ -248,6 +256,34 @@ class Vectors:
                     self._probes[embedder.name] = embedder.embed, dimension
                     return dimension
         return None
+
+    # -- erasing
+
+    def forget(self) -> None:
+        """Forgets what is in memory; what is on disk is read again when it is asked for."""
+        with self._looking:
+            self._stores = {}
+
+    def discard(self) -> None:
+        """Forgets everything, and removes the files. Raises `OSError`."""
+        self.forget()
+        if self._files is not None:
+            self._files.discard()
+
+    def erase(self, pool: Pool, gone: Present) -> None:
+        """Takes the vectors of some documents of a pool out, on disk too: those of the others stay,
+        as of a pool without these. Raises `OSError`."""
+        kept: list[_Store] = []
+        for each in self.stored(pool):
+            rows = self.rows(pool, each.name, each.dimension, each.count)
+            assert rows is not None, each
+            store = _Store(each.name, each.dimension)
+            store.append(rows.take(np.flatnonzero(~gone[: rows.count])))
+            kept.append(store)
+        left = _Left(pool.entities[~gone], pool.positions[~gone])
+        self.discard()
+        self._stores = {(store.name, store.dimension): store for store in kept}
+        self.save(left)
 
     # -- keeping
 

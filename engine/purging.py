@@ -1,0 +1,181 @@
+"""What goes when a record is purged, what hangs on it, and what is kept of it.
+
+With a claim goes what was said of it alone: its supports, the corrections that it stands in, what
+takes any of these back, and policies about it. Their headers stay, and with them the past standing
+of all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from doxa.engine import events as ev
+from doxa.engine.belief import Belief
+from doxa.engine.declared import ARCHIVED, RESTORED
+from doxa.engine.graph import (
+    ARTEFACT,
+    CLAIM,
+    CORRECTION,
+    KINDS,
+    NONE,
+    POLICY,
+    SUPPORT,
+    WITHDRAWAL,
+    Graph,
+    entity,
+)
+from doxa.engine.keyed import PERSPECTIVE, PREDICATE, SUBJECT, Keyed
+from doxa.engine.registry import Registry
+from doxa.engine.retention import archived_now
+
+__all__ = ["AT_ONCE", "Plan", "kind_of", "plan", "policies"]
+
+AT_ONCE: Final = 1_000  # erasures that one policy names
+
+
+@dataclass
+class Plan:
+    """What a purge erases, as entities in log order, and what it leaves that says something of it:
+    registered texts and derived claims (``residue``)."""
+
+    erased: list[int] = field(default_factory=list)
+    residue: list[int] = field(default_factory=list)
+    to_archive: list[int] = field(default_factory=list)  # residue that goes as well
+
+
+def kind_of(graph: Graph, number: int) -> str:
+    """The kind of event that an entity is."""
+    if number & 7 == ARTEFACT:
+        return "summary" if graph.a_summary[number >> 3] else "citation"
+    return KINDS[number & 7]
+
+
+def plan(
+    belief: Belief, registry: Registry, targets: Iterable[int], *, with_residue: bool = False
+) -> Plan:
+    """What purging claims and artefacts erases. O(what is said of them)."""
+    graph = belief.graph
+    chosen: dict[int, None] = {}
+    waiting, found = list(targets), Plan()
+    while waiting:
+        for number in waiting:
+            chosen.update(dict.fromkeys(_with(graph, number)))
+        residue = [n for n in dict.fromkeys(_residue(graph, registry, chosen)) if n not in chosen]
+        if not with_residue:
+            found.residue = sorted(residue, key=graph.position_of)
+            break
+        found.to_archive += [n for n in residue if not archived_now(belief, n)]
+        waiting = residue
+    chosen.update(dict.fromkeys(_policies_alone(graph, chosen)))
+    fresh = [number for number in chosen if number not in graph.erased]
+    found.erased = sorted(fresh, key=graph.position_of)
+    return found
+
+
+def _with(graph: Graph, number: int) -> Iterator[int]:
+    """A claim or artefact with what is said of it alone."""
+    row = number >> 3
+    said = [number]
+    if number & 7 == CLAIM:
+        said += [entity(SUPPORT, s) for s in graph.supports_of(row) if s != graph.c_carried[row]]
+        for corrections in (graph.corrections_of, graph.replaces):
+            said += [entity(CORRECTION, k) for k in corrections.get(row)]
+        said += [entity(POLICY, p) for p in graph.verifications.get(row)]
+        said += [entity(POLICY, p) for p in graph.pinnings.get(row)]
+    said += [
+        entity(POLICY, p)
+        for p in graph.policies_on.get(number)
+        if graph.p_what[p] not in (ARCHIVED, RESTORED)
+    ]
+    if number & 7 == CLAIM and graph.c_carried[row] != NONE:
+        yield from _taken_back(graph, entity(SUPPORT, graph.c_carried[row]))
+    for one in said:
+        yield one
+        yield from _taken_back(graph, one)
+
+
+def _taken_back(graph: Graph, number: int) -> Iterator[int]:
+    """What takes an event back, and that in turn."""
+    for row in graph.withdrawals_of.get(number):
+        yield entity(WITHDRAWAL, row)
+        yield from _taken_back(graph, entity(WITHDRAWAL, row))
+
+
+def _policies_alone(graph: Graph, chosen: dict[int, None]) -> list[int]:
+    """The contradictions that are declared of erased claims alone."""
+    found: list[int] = []
+    for number in chosen:
+        for policy in graph.contradictions.get(number >> 3) if number & 7 == CLAIM else ():
+            if all(entity(CLAIM, claim) in chosen for claim in graph.p_claims.get(policy)):
+                found += [entity(POLICY, policy), *_taken_back(graph, entity(POLICY, policy))]
+    return found
+
+
+def _residue(graph: Graph, registry: Registry, chosen: dict[int, None]) -> Iterator[int]:
+    """The texts that declare, and the claims that rest on, anything that goes."""
+    for number in chosen:
+        numbers = [number]
+        if number & 7 == CLAIM:
+            carried = graph.c_carried[number >> 3]
+            numbers += [entity(SUPPORT, carried)] if carried != NONE else []
+            for support in graph.dependents.get(number >> 3):
+                yield entity(CLAIM, graph.s_claim[support])
+        for each in numbers:
+            yield from (entity(ARTEFACT, row) for row in registry.declaring(each))
+
+
+def policies(
+    belief: Belief, keyed: Keyed, found: Plan, name: str, workspace: str, reason: str | None
+) -> list[ev.Policy]:
+    """The events that erase what is planned, all of it in one workspace."""
+    graph = belief.graph
+    made: list[ev.Policy] = []
+    for start in range(0, len(found.to_archive), AT_ONCE):
+        ids = tuple(map(graph.id_of, found.to_archive[start : start + AT_ONCE]))
+        made.append(
+            ev.Policy(
+                id=f"{name}/archived{len(made) + 1}",
+                workspace=workspace,
+                archived=ids,
+                reason="declares what is purged",
+            )
+        )
+    for start in range(0, len(found.erased), AT_ONCE):
+        part = [_erasure(belief, keyed, n) for n in found.erased[start : start + AT_ONCE]]
+        id = name if not start else f"{name}/{start // AT_ONCE + 1}"
+        made.append(ev.Policy(id=id, workspace=workspace, redacted=tuple(part), reason=reason))
+    return made
+
+
+def _erasure(belief: Belief, keyed: Keyed, number: int) -> ev.Erasure:
+    """What is kept of an event: of a claim, by what its questions are recognised."""
+    graph, row, id = belief.graph, number >> 3, belief.graph.id_of(number)
+    if number & 7 != CLAIM:
+        return ev.Erasure(id=id)
+    texts = graph.names.texts
+    perspective = texts[graph.c_perspective[row]]
+    return ev.Erasure(
+        id=id,
+        subject=keyed.digest(SUBJECT, texts[graph.c_subject[row]]),
+        predicate=keyed.digest(PREDICATE, texts[graph.c_predicate[row]]),
+        perspective=keyed.digest(PERSPECTIVE, perspective) if perspective else None,
+        agrees=tuple(_agreeing(belief, row)),
+    )
+
+
+def _agreeing(belief: Belief, row: int) -> Sequence[str]:
+    """The claims that say the same where one value is said at a time: without them nobody could
+    tell later that they never contradicted an erased one."""
+    graph = belief.graph
+    if graph.c_predicate[row] not in graph.single_valued:
+        return ()
+    return [
+        graph.claim_id(other)
+        for other in belief.fellows(row)
+        if other != row
+        and (
+            belief.object_key(other) == belief.object_key(row) or belief.known_to_agree(row, other)
+        )
+    ]
