@@ -156,14 +156,16 @@ class Compacted(CallerError):
     """The answer lies in a compacted stretch of the log, and nobody can give it any more.
 
     ``count`` says how many events the stretches hold in which it lies, ``digest`` is the SHA-256
-    that their record has, in hex.
+    that their record has, in hex. ``claim`` is whether what was asked for by its id was a claim.
     """
 
     code = "compacted"
 
-    def __init__(self, message: object = "", count: int = 0, digest: str = "") -> None:
-        super().__init__(message, count, digest)
-        self.count, self.digest = count, digest
+    def __init__(
+        self, message: object = "", count: int = 0, digest: str = "", claim: bool = False
+    ) -> None:
+        super().__init__(message, count, digest, claim)
+        self.count, self.digest, self.claim = count, digest, claim
 
     def __str__(self) -> str:
         return str(self.args[0])

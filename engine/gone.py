@@ -291,6 +291,18 @@ class Gone:
         inside = claims[(columns.start[claims] <= v) & (v < columns.end[claims])]
         return inside[(self.codes(inside, v, k) & HOLDS) != 0] if len(inside) else inside
 
+    def held_until(self, claim: int, v: int) -> int:
+        """The position up to which a claim, whose interval holds ``v``, was held there; 0 where it
+        never was."""
+        columns, first = self.columns, int(self.starts[claim])
+        rows = range(first, first + int(columns.pieces[claim]))
+        met = [row for row in rows if columns.low[row] <= v < columns.high[row]]
+        holding = [int(columns.until[row]) for row in met if columns.code[row] & HOLDS]
+        begun = min((int(columns.known[row]) for row in met), default=0)
+        if columns.flags[claim] & HOLDS and begun > columns.position[columns.event[claim]]:
+            holding.append(begun)
+        return max(holding, default=0)
+
     def standings(self, claims: Ints, v: int, k: int) -> tuple[Ints, list[Standing]]:
         """The standings of claims that were known at ``k``: for each its place in the list of those
         that there are."""
@@ -316,7 +328,7 @@ class Gone:
         positions = self.columns.position[events]
         return self.stretches.told(self.stretches.holding(positions))
 
-    def refusal(self, what: str, events: Ints) -> Compacted:
+    def refusal(self, what: str, events: Ints, claim: bool = False) -> Compacted:
         """That an answer lies among events, given by their places."""
         count, digest = self.told(events)
         plural = "s" if count > 1 else ""
@@ -326,6 +338,7 @@ class Gone:
             f"{self.last} or later, or a backup from before the compaction",
             count,
             digest,
+            claim,
         )
 
 

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import Any, Self, TypeVar
 
 from doxa.engine import events as ev
-from doxa.engine import times, words
+from doxa.engine import lost, times, words
 from doxa.engine.belief import HELD, Belief, Standing
-from doxa.engine.errors import CallerError, Contested, InvalidEvent, NotHeld, SeveralHeld
+from doxa.engine.errors import CallerError, Compacted, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
 from doxa.engine.holding import SHARED_ONLY, check, held_about, several
 from doxa.engine.items import (
@@ -160,7 +160,7 @@ class TruthView(Captured):
     def find(self, id: Id, workspace: str | None = None) -> int:
         """The entity that an id means here, or NONE: in the view's workspace first, then in the
         shared one; a `Ref`, or ``{"workspace": …, "id": …}``, means exactly one. What is out of
-        sight means nothing."""
+        sight means nothing. Raises `Compacted` where it meant what was compacted."""
         if isinstance(id, Mapping):
             if set(id) != {"workspace", "id"}:
                 raise InvalidEvent(f'{id!r} is no id; a named one is {{"workspace": …, "id": …}}')
@@ -176,6 +176,8 @@ class TruthView(Captured):
             found = self.graph.find(place, id)
             if found != NONE and self.graph.position_of(found) <= self.k:
                 return found
+            if self.graph.gone is not None:
+                lost.refuse_id(self, place, id)
         return NONE
 
     def _claim_row(self, id: Id, workspace: str | None = None) -> int:
@@ -210,7 +212,12 @@ class TruthView(Captured):
 
         Raises `InvalidEvent` where the id is another kind of event's.
         """
-        row = self._claim_row(id, workspace)
+        try:
+            row = self._claim_row(id, workspace)
+        except Compacted as error:
+            if error.claim:
+                return Standing.COMPACTED
+            raise
         if row == NONE:
             return Standing.NOT_YET_KNOWN
         return self.belief.standing(row, self.v, self.k)
@@ -253,6 +260,7 @@ class TruthView(Captured):
         wanted = standings_of(standing)
         if kind is not None:
             check(kind)
+        lost.refuse_listing(self, subject, predicate, wanted, kind)
         found = []
         for row in self.rows(subject, predicate):
             if not self.in_sight(row):
@@ -288,6 +296,8 @@ class TruthView(Captured):
     def values(self, subject: str, predicate: str) -> tuple[Any, ...]:
         """The distinct objects held, by value, in the order in which they were first recorded."""
         held, _ = held_about(self, subject, predicate)
+        if self.graph.gone is not None:
+            lost.refuse_values(self, subject, predicate)
         objects = self.graph.c_object
         if len(held) == 1:
             found = objects[held[0]]
@@ -304,6 +314,8 @@ class TruthView(Captured):
         `Contested` wherever a held one is contested, even alone.
         """
         held, contested = held_about(self, subject, predicate)
+        if self.graph.gone is not None:
+            lost.refuse_values(self, subject, predicate)
         if not held:
             raise NotHeld(words.nothing_held, subject, predicate, self.v, self.k)
         objects = self.graph.c_object
@@ -329,6 +341,7 @@ class TruthView(Captured):
         """The sources in sight that a support names, by id: what withdrawing one would reach.
         O(sources and their supports)."""
         graph = self.graph
+        lost.refuse_sources(self)
         found = []
         for row, workspace in enumerate(graph.r_ws):
             if workspace not in self.workspaces:
@@ -402,7 +415,9 @@ class TruthView(Captured):
         else:
             if isinstance(subjects, str | bytes | Mapping) or not isinstance(subjects, Iterable):
                 raise CallerError(f"subjects is {subjects!r:.80}; give a list of subjects")
-            rows = [row for name in set(subjects) for row in self.rows(name, None)]
+            subjects = set(subjects)
+            rows = [row for name in subjects for row in self.rows(name, None)]
+        lost.refuse_entries(self, subjects)
         found = []
         for row in rows:
             if not (graph.c_from[row] <= v < graph.c_to[row] and self.in_sight(row)):
@@ -443,6 +458,7 @@ class TruthView(Captured):
             raise CallerError(f"{other!r:.80} is no view; give what ledger.view returned")
         if other.belief is not self.belief:
             raise CallerError("the two views are of different ledgers, or one was reopened")
+        lost.refuse_difference(self, other)
         low, high = sorted((self.k, other.k))
         if (self.v, self._sight) == (other.v, other._sight):
             rows: Iterable[int] = sorted(self.belief.changed_between(low, high))

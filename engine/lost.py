@@ -1,0 +1,164 @@
+"""Questions whose answer, or a part of it, lies in compacted stretches: who asks is told so.
+
+An answer is given as before, or refused with `Compacted`; never another one. Where nothing was
+compacted, that is seen at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from doxa.engine import times
+from doxa.engine.belief import HELD, Standing
+from doxa.engine.events import CARRIED
+from doxa.engine.gone import HYPOTHETICAL, SOURCED, Gone
+from doxa.engine.graph import CLAIM, NONE
+from doxa.engine.tables import Ints
+
+if TYPE_CHECKING:
+    from doxa.engine.view import TruthView
+
+__all__ = [
+    "boundary",
+    "in_place",
+    "refuse_difference",
+    "refuse_entries",
+    "refuse_id",
+    "refuse_listing",
+    "refuse_sources",
+    "refuse_values",
+]
+
+_LISTED: Final = HELD | {Standing.HYPOTHESIS}  # what a fingerprint covers
+
+
+def event_of(view: TruthView, place: str, id: str) -> int:
+    """The compacted event that an id means in a workspace, as known at a view; NONE where it means
+    none."""
+    gone = view.graph.gone
+    if gone is None:
+        return NONE
+    event = gone.event(place, id)
+    if event == NONE and id.endswith(CARRIED):
+        event = gone.event(place, id[: -len(CARRIED)])
+        event = event if gone.claim(event) != NONE else NONE
+    return event if event != NONE and gone.columns.position[event] <= view.k else NONE
+
+
+def refuse_id(view: TruthView, place: str, id: str) -> None:
+    """Raises `Compacted` where an id means a compacted event."""
+    event = event_of(view, place, id)
+    if event != NONE:
+        assert view.graph.gone is not None
+        gone = view.graph.gone
+        claim = bool(gone.columns.kind[event] == CLAIM) and gone.event(place, id) == event
+        raise gone.refusal(repr(id), np.array([event]), claim)
+
+
+def refuse_values(view: TruthView, subject: str, predicate: str) -> None:
+    """Raises `Compacted` where a compacted claim about a subject and predicate was held."""
+    gone = view.graph.gone
+    if gone is None or view.k >= gone.last:
+        return
+    found = gone.held(_about(view, gone, subject, predicate), view.v, view.k)
+    _refuse(gone, f"{subject} {predicate} at {times.iso(view.v)}, revision {view.k},", found)
+
+
+def refuse_listing(
+    view: TruthView,
+    subject: str | None,
+    predicate: str | None,
+    wanted: Collection[Standing],
+    kind: str | None = None,
+) -> None:
+    """Raises `Compacted` where a list of claims of some standings would have a compacted one."""
+    gone = view.graph.gone
+    if gone is None or (view.k >= gone.last and wanted <= _LISTED):
+        return
+    found = _about(view, gone, subject, predicate)
+    if kind is not None and len(found):
+        supposed = (gone.columns.flags[found] & HYPOTHETICAL) != 0
+        found = found[supposed == (kind == "hypothesis")]
+    found = gone.of_standings(found, wanted, view.v, view.k)
+    _refuse(gone, f"a part of what is listed at revision {view.k}", found)
+
+
+def refuse_entries(view: TruthView, subjects: Iterable[str] | None) -> None:
+    """Raises `Compacted` where a fingerprint would cover a compacted claim."""
+    for subject in (None,) if subjects is None else subjects:
+        refuse_listing(view, subject, None, _LISTED)
+
+
+def refuse_sources(view: TruthView) -> None:
+    """Raises `Compacted` where a source of a compacted claim would be listed with it."""
+    gone = view.graph.gone
+    if gone is not None:
+        found = _about(view, gone, None, None)
+        found = found[(gone.columns.flags[found] & SOURCED) != 0]
+        _refuse(gone, f"a part of the sources at revision {view.k}", found)
+
+
+def refuse_difference(one: TruthView, other: TruthView) -> None:
+    """Raises `Compacted` where a compacted claim stands otherwise at one view than at another."""
+    gone = one.graph.gone
+    if gone is None:
+        return
+    standing: list[dict[int, Standing]] = []
+    for view in (one, other):
+        found = _about(view, gone, None, None)
+        places, kinds = gone.standings(found, view.v, view.k)
+        named = [kinds[place] for place in places.tolist()]
+        standing.append(dict(zip(found.tolist(), named, strict=True)))
+    differ = [c for c in {**standing[0], **standing[1]} if standing[0].get(c) != standing[1].get(c)]
+    _refuse(gone, "a part of the difference", np.array(sorted(differ), np.int64))
+
+
+def boundary(view: TruthView, subject: str, predicate: str) -> tuple[int, int, str] | None:
+    """The position from which on all is known of what was held about a subject and predicate at a
+    view's valid time, and the count and digest of what lies before; ``None`` where nothing was
+    compacted of it."""
+    gone = view.graph.gone
+    if gone is None:
+        return None
+    found = _about(view, gone, subject, predicate)
+    columns, v = gone.columns, view.v
+    found = found[(columns.start[found] <= v) & (v < columns.end[found])]
+    last = 0
+    ever: list[int] = []
+    for claim in found.tolist():
+        until = gone.held_until(claim, v)
+        if until:
+            ever.append(claim)
+            last = max(last, until)
+    if not ever:
+        return None
+    return last, *gone.told(columns.event[np.array(ever)])
+
+
+def in_place(view: TruthView, position: int) -> list[tuple[int, int, str]]:
+    """The compacted corrections that put a claim in, given by its position: of each the position,
+    and the count and digest of the stretch that it lies in."""
+    gone = view.graph.gone
+    if gone is None:
+        return []
+    columns = gone.columns
+    events = columns.correction[columns.by == position]
+    at = columns.position[events]
+    return [
+        (int(columns.position[event]), *gone.told(np.array([event])))
+        for event in events[at <= view.k].tolist()
+    ]
+
+
+def _about(view: TruthView, gone: Gone, subject: str | None, predicate: str | None) -> Ints:
+    """The compacted claims about a subject and a predicate that were in a view's sight."""
+    sight = (view.workspace, "") if view.shared else (view.workspace,)
+    return gone.about(subject, predicate, sight, view.perspective, view.k)
+
+
+def _refuse(gone: Gone, what: str, claims: Ints) -> None:
+    if len(claims):
+        raise gone.refusal(what, gone.columns.event[claims])
