@@ -19,6 +19,7 @@ from doxa.adapters.cli import (
     reading,
     recalling,
     registering,
+    rejecting,
     writing,
 )
 from doxa.adapters.cli.failures import CALLER, Commands
@@ -36,7 +37,7 @@ app = typer.Typer(
     "knowledge time are never mixed.",
 )
 for part in (
-    *(writing, registering, lines, reading, querying, drawing),
+    *(writing, registering, rejecting, lines, reading, querying, drawing),
     *(recalling, calibrating, assembling, keeping, auditing, dreaming),
 ):
     part.add_to(app)

@@ -28,6 +28,7 @@ def append(
         int | None, typer.Option(help="Refuse, with exit 3, if a workspace has moved past it.")
     ] = None,
     recorded_at: opt.RecordedAt = None,
+    override: opt.Override = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Append a file in one commit, or nothing; prints the ids."""
@@ -35,7 +36,10 @@ def append(
     done = opt.record(
         path,
         lambda ledger: ledger.append(
-            events, expected_revision=expected_revision, recorded_at=recorded_at
+            events,
+            expected_revision=expected_revision,
+            recorded_at=recorded_at,
+            override=opt.override(override),
         ),
     )
     if as_json:
@@ -64,9 +68,9 @@ def import_(
 ) -> int:
     """Import exchange lines, in order.
 
-    Exit 1 if lines were set aside. Bad lines stop nothing: they are set aside with their numbers
-    and reasons. Safe to repeat and
-    to resume.
+    Exit 1 if lines were set aside or kept out. Bad lines stop nothing: they are set aside with
+    their numbers and reasons; those that say a rejected value are kept out. Safe to repeat and to
+    resume.
     """
     lines = opt.given(file)  # before a ledger is made for it
     try:
@@ -82,12 +86,16 @@ def import_(
     else:
         if report.set_aside:
             table(("line", "reason"), [(kept.line, kept.reason) for kept in report.set_aside])
+        if report.blocked:
+            columns = ("line", "id", "kept out by")
+            table(columns, [(k.line, k.id, ", ".join(k.rejections)) for k in report.blocked])
         note(
             f"{counted(report.events, 'event')} in {counted(report.commits, 'commit')}, "
             f"{report.repeated} repeated, "
             f"{len(report.set_aside)} set aside"
+            + (f", {len(report.blocked)} kept out" if report.blocked else "")
         )
-    return NO if report.set_aside else DONE
+    return NO if report.set_aside or report.blocked else DONE
 
 
 def export(

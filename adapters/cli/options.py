@@ -99,6 +99,14 @@ Ids = Annotated[list[str] | None, typer.Option(help="An id; may be repeated.", m
 Names = Annotated[list[str] | None, typer.Option(help="May be repeated.", metavar="ID")]
 Text = Annotated[str | None, typer.Option(help="The claim in words.")]
 Reason = Annotated[str | None, typer.Option(help="Why.")]
+Override = Annotated[
+    str | None,
+    typer.Option(
+        help="Why it is recorded though its value is rejected; a JSON object may name the author, "
+        "too.",
+        metavar="REASON|JSON",
+    ),
+]
 Assumed = Annotated[
     str | None, typer.Option(help="What was assumed where the source states no valid time.")
 ]
@@ -192,6 +200,11 @@ def references(texts: Sequence[str] | None) -> list[Any]:
 def source(text: str | None) -> Any:
     """A source's id, or its fields."""
     return _json(text, "a source") if text is not None and text.startswith("{") else text
+
+
+def override(text: str | None) -> Any:
+    """The reason of an override, or its fields."""
+    return _json(text, "an override") if text is not None and text.startswith("{") else text
 
 
 def _json(text: str, what: str) -> Any:

@@ -49,6 +49,7 @@ def claim(
     recall_when: opt.RecallWhen = None,
     workspace: opt.Workspace = "",
     recorded_at: opt.RecordedAt = None,
+    override: opt.Override = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Record a claim; prints its id.
@@ -77,6 +78,7 @@ def claim(
             recall_when=recall_when or (),
             workspace=workspace,
             recorded_at=recorded_at,
+            override=opt.override(override),
         ),
     )
     tell(made, as_json)
@@ -175,6 +177,10 @@ def correct(
     id: opt.Id = None,
     workspace: opt.Workspace = "",
     recorded_at: opt.RecordedAt = None,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Reject the old object and text, for their predicate.")
+    ] = False,
+    override: opt.Override = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Replace a claim; prints an id.
@@ -198,6 +204,8 @@ def correct(
             id=id,
             workspace=workspace,
             recorded_at=recorded_at,
+            reject=reject,
+            override=opt.override(override),
         )
     tell(made, as_json, replacement=made.replacement)
 
