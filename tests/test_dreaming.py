@@ -22,6 +22,7 @@ from doxa.engine.insight import KIND, SEVERAL, Flaw, digest_of, keyed
 from tests import children
 from tests import model_server as told
 from tests.model_server import ModelServer, Request, answering, insight, raw, serving
+from tests.support import ROOT
 
 KEY = "sk-none-but-the-server-sees-this"
 DAY = "2024-06-01"
@@ -648,3 +649,10 @@ def test_a_dream_is_kept_across_a_restart_and_an_export(tmp_path: Path) -> None:
         assert dream(ledger, server, idle=0).already == (made.id,)
         assert server.requests == []
         assert ledger.verify().ok
+
+
+def test_every_reason_for_a_refusal_stands_in_the_page() -> None:
+    page = (ROOT / "docs" / "derived.md").read_text("utf-8")
+    _, _, table = page.partition("| `reason` | what came back |")
+    for flaw in Flaw:
+        assert f"`{flaw}`" in table, flaw

@@ -15,6 +15,7 @@ from doxa.adapters.cli import failures
 from doxa.adapters.exchange.importing import ImportReport
 from doxa.adapters.exchange.set_aside import SetAside
 from doxa.arguments import UNSET, ArtefactId, Commit, CorrectionId
+from doxa.dreams import Contradiction, Dreams, Dreamt, Planned, Turned
 from doxa.engine import (
     assembly,
     calibration,
@@ -76,8 +77,13 @@ GIVEN_BACK: dict[type, str] = {
     calibration.Calibration: "Calibration and HeldOut",
     calibration.HeldOut: "Calibration and HeldOut",
     doxa.Embedder: "doxa.Embedder",
+    doxa.Endpoint: "doxa.Endpoint",
     doxa.Recalled: "doxa.Recalled",
     drift.Drift: "Drift",
+    **dict.fromkeys(
+        (Contradiction, Dreams, Dreamt, Planned, Turned),
+        "Dreams, Dreamt, Turned, Planned and Contradiction",
+    ),
     envelope.Hit: "Hit",
     **dict.fromkeys(
         (
