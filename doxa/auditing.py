@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doxa.arguments import check_text
 from doxa.engine.errors import CallerError
 from doxa.engine.stream import Stream
+from doxa.engine.view import TruthView
 from doxa.places import LOG, folder_of
 
 if TYPE_CHECKING:
     from doxa.engine.copies import Backup
     from doxa.engine.heads import Pin, StatedHead
+    from doxa.engine.narrative import Narrative
     from doxa.engine.receipt import Receipt
     from doxa.engine.recovery import Restored
     from doxa.engine.sqlite import SQLiteRecorder
@@ -47,6 +50,24 @@ class Auditing:
         from doxa.adapters import signing
 
         return signing.sign(found, sign, ledger=self.path)
+
+    def audit(self, id: str, *, workspace: str = "") -> Narrative:
+        """What happened to a claim, an artefact or another event, in order of knowledge: by which
+        events it was supported, corrected, withdrawn and restored, which policies name it, and what
+        it came to be worth over valid time.
+
+        The id is looked for in the workspace, then in the shared one. Raises `UnknownTarget` where
+        it is not known. Costs what happened, and reading the policies.
+        """
+        from doxa.engine.narrative import narrative
+
+        check_text(id, "id")
+        check_text(workspace, "workspace")
+        fold, head = self._stream.capture(wait=True)
+        view = TruthView(
+            fold.belief, self._stream.payload, valid_at=0, revision=head, workspace=workspace
+        )
+        return narrative(view, fold.registry, self._stream.rows, id)
 
     def backup(
         self,

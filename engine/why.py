@@ -24,10 +24,11 @@ from doxa.engine.graph import (
     WITHDRAWAL,
     entity,
 )
+from doxa.engine.lost import in_place
 from doxa.engine.times import covers, shown, span
 from doxa.engine.view import Id, TruthView
 
-__all__ = ["DEPTH", "Why", "why"]
+__all__ = ["DEPTH", "Explainer", "Why", "why"]
 
 DEPTH = 20  # how many premises deep a tree goes; ask about the last one for more
 
@@ -99,10 +100,12 @@ def why(view: TruthView, id: Id, *, workspace: str | None = None) -> Why:
         raise UnknownTarget(
             f"{id!r} is not known at revision {view.k} in {workspace_in_words(view.workspace)}"
         )
-    return _Explainer(view).explain(number)
+    return Explainer(view).explain(number)
 
 
-class _Explainer:
+class Explainer:
+    """Makes the steps of one tree."""
+
     def __init__(self, view: TruthView) -> None:
         self.view, self.graph, self.belief = view, view.graph, view.belief
         self.v, self.k = view.v, view.k
@@ -147,6 +150,12 @@ class _Explainer:
         for correction in graph.replaces.get(row):
             if graph.k_pos[correction] <= self.k:
                 step.behind.append(self.correction("put in by", correction, "target"))
+        for position, count, digest in in_place(self.view, graph.c_pos[row]):
+            says = f"lies among {count} events that were compacted, digest {digest}"
+            at = times.moment(graph.recorded_of(position))
+            step.behind.append(
+                Why("put in by", "correction", "", says, Standing.COMPACTED, None, position, at)
+            )
         successors = self.belief.successors(row, self.v, self.k)
         if step.standing is Standing.SUPERSEDED:
             step.behind += [self.brief("now stands", other) for other in successors]

@@ -10,7 +10,7 @@ import typer
 
 import doxa
 from doxa.adapters.cli import options as opt
-from doxa.adapters.cli.output import counted, document, note, progress, say
+from doxa.adapters.cli.output import counted, document, note, progress, say, table
 from doxa.engine.errors import CallerError
 
 __all__ = ["Against", "Key", "add_to", "kept"]
@@ -90,6 +90,26 @@ def check_head(
     for each in found:
         say(str(each))
         note(f"of ledger {each.ledger}, signed with the key {each.key}")
+
+
+def audit(
+    path: opt.Path,
+    id: Annotated[str, typer.Argument(metavar="ID", help="A claim, an artefact or another event.")],
+    workspace: opt.Workspace = "",
+    as_json: opt.AsJson = False,
+) -> None:
+    """List what happened to one thing.
+
+    In order of knowledge: what was recorded of it, and what it came to be worth, by which event.
+    """
+    with opt.reading(path) as ledger:
+        found = ledger.audit(id, workspace=workspace)
+    if as_json:
+        document(found.as_dict())
+        return
+    columns = ("recorded_at", "position", "event", "what", "detail")
+    table(columns, [[item[column] for column in columns] for item in found.as_dict()["entries"]])
+    note(f"{len(found)} told of {found.kind} {found.id}")
 
 
 def backup(
@@ -189,6 +209,6 @@ def _line(path: str, line: str) -> Any:
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
-    for command in (head, keygen, backup, recover):
+    for command in (audit, head, keygen, backup, recover):
         app.command()(command)
     app.command("check-head")(check_head)
