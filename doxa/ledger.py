@@ -36,6 +36,7 @@ from doxa.engine.fold import Fold
 from doxa.engine.graph import ARTEFACT, NONE
 from doxa.engine.view import Captured, Id, view_of
 from doxa.erasing import Erasing
+from doxa.maintaining import Maintaining
 from doxa.places import CACHE, LOG, folder_of, micros_of
 from doxa.querying import Querying
 from doxa.recalling import Recalling, checked_embedder
@@ -87,7 +88,17 @@ def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return twin
 
 
-class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming, Refreshing, Erasing):
+class Ledger(
+    Writing,
+    Querying,
+    Assembling,
+    Auditing,
+    Consolidating,
+    Dreaming,
+    Refreshing,
+    Erasing,
+    Maintaining,
+):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""
 
@@ -401,3 +412,12 @@ class Ledger(Writing, Querying, Assembling, Auditing, Consolidating, Dreaming, R
     adream = _twin(Dreaming.dream)
     acalibration = _twin(Calibrating.calibration)
     acalibration_drift = _twin(Calibrating.calibration_drift)
+    ascore = _twin(Maintaining.score)
+    aexpire = _twin(Maintaining.expire)
+    adecays = _twin(Maintaining.decays)
+    aarchive = _twin(Maintaining.archive)
+    arestore = _twin(Maintaining.restore)
+    ausage = _twin(Maintaining.usage)
+    adecay = _twin(Maintaining.decay)
+    aprune = _twin(Maintaining.prune)
+    amaintain = _twin(Maintaining.maintain)

@@ -18,9 +18,10 @@ from doxa.engine.graph import CLAIM, POLICY, Graph, entity
 from doxa.engine.tables import Ints
 from doxa.engine.times import Instant
 
-__all__ = ["NOTHING", "Hidden", "hidden", "pins_at", "said_of"]
+__all__ = ["NOTHING", "Hidden", "Newest", "hidden", "newest", "pins_at", "said_of"]
 
 _KEPT: Final = 16  # answers that are kept of one log
+_HIDING: Final = (ARCHIVED, RESTORED)
 
 
 class Hidden:
@@ -59,10 +60,28 @@ def hidden(belief: Belief, v: Instant, k: int) -> Hidden:
     graph = belief.graph
     if not graph.policies_on:
         return NOTHING
-    shelf = _shelves.get(graph)
-    if shelf is None:
-        shelf = _shelves[graph] = _Shelf()
-    return shelf.at(belief, v, k)
+    shelf = _shelf(graph, _HIDING)
+    newest = shelf.newest(belief, v, k)
+    if not len(newest.numbers):
+        return NOTHING
+    pinned = pins_at(belief, v, k)
+    kept = shelf.hidden
+    if kept is not None and kept[0] is newest and kept[1] == pinned:
+        return kept[2]
+    found = newest.numbers[newest.what == ARCHIVED]
+    if pinned:
+        pins = np.array([entity(CLAIM, claim) for claim in pinned], np.int64)
+        found = found[~np.isin(found, pins)]
+    hidden = Hidden(found) if len(found) else NOTHING
+    shelf.hidden = newest, pinned, hidden
+    return hidden
+
+
+def newest(belief: Belief, kinds: tuple[int, ...], v: Instant, k: int) -> Newest:
+    """Of each record that policies of some kinds name, the newest that counts at (v, k)."""
+    if not belief.graph.policies_on:
+        return NONE_SAID
+    return _shelf(belief.graph, kinds).newest(belief, v, k)
 
 
 def pins_at(belief: Belief, v: Instant, k: int) -> frozenset[int]:
@@ -89,45 +108,55 @@ def said_of(notes: Notes, after: int = 0) -> tuple[Ints, Ints, int]:
     return keys, rows, upto
 
 
+class Newest(NamedTuple):
+    """Records in ascending order, each with the row of a policy about it, and which it is."""
+
+    numbers: Ints
+    rows: Ints
+    what: Ints
+
+
 class _Sayings(NamedTuple):
-    """What was said of records by policies that archive or restore: by record, then by position.
-    ``seen`` is how many notes were looked at."""
+    """What was said of records by policies of some kinds: by record, then by position. ``seen`` is
+    how many notes were looked at."""
 
     seen: int
     numbers: Ints
     rows: Ints
-    archives: Ints
+    what: Ints
     positions: Ints
 
 
-_Answer = tuple[int, frozenset[int], frozenset[int]]
+_NO_ROWS: Final = np.empty(0, np.int64)
+NONE_SAID: Final = Newest(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
 class _Shelf:
-    """What is known of one log so far. Any thread may ask: what is found replaces what was."""
+    """What policies of some kinds say of the records of one log, as far as is known. Any thread may
+    ask: what is found replaces what was."""
 
-    def __init__(self) -> None:
-        none = np.empty(0, np.int64)
-        self._sayings = _Sayings(-1, none, none, none.astype(bool), none)
+    def __init__(self, kinds: tuple[int, ...]) -> None:
+        self.kinds = kinds
+        self.hidden: tuple[Newest, frozenset[int], Hidden] | None = None
+        self._sayings = _Sayings(-1, _NO_ROWS, _NO_ROWS, _NO_ROWS, _NO_ROWS)
         self._taken_back: tuple[int, list[int]] = 0, []
-        self._answers: dict[_Answer, Hidden] = {}
+        self._answers: dict[tuple[int, frozenset[int]], Newest] = {}
 
-    def at(self, belief: Belief, v: Instant, k: int) -> Hidden:
+    def newest(self, belief: Belief, v: Instant, k: int) -> Newest:
         graph = belief.graph
         sayings = self._upto_date(graph)
         known = sayings.positions <= k
         count = int(np.count_nonzero(known))
         if not count:
-            return NOTHING
+            return NONE_SAID
         withdrawn = frozenset(
             row for row in self._withdrawn(graph) if not belief.counts(entity(POLICY, row), v, k)
         )
-        key = count, withdrawn, pins_at(belief, v, k)
-        found = self._answers.get(key)
+        found = self._answers.get((count, withdrawn))
         if found is None:
             if len(self._answers) >= _KEPT:
                 self._answers = {}
-            found = self._answers[key] = _found(sayings, known, withdrawn, key[2])
+            found = self._answers[count, withdrawn] = _last(sayings, known, withdrawn)
         return found
 
     def _upto_date(self, graph: Graph) -> _Sayings:
@@ -136,46 +165,50 @@ class _Shelf:
             return sayings
         numbers, rows, seen = said_of(graph.policies_on, max(0, sayings.seen))
         what = np.frombuffer(bytes(graph.p_what), np.uint8)[rows]
-        mine = np.flatnonzero((what == ARCHIVED) | (what == RESTORED))
+        mine = np.flatnonzero(np.isin(what, self.kinds))
         positions = np.array(graph.p_pos[: int(rows.max()) + 1] if len(rows) else (), np.int64)
-        fresh = numbers[mine], rows[mine], what[mine] == ARCHIVED, positions[rows[mine]]
-        both = [np.concatenate(pair) for pair in zip(sayings[1:], fresh, strict=True)]
-        order = np.lexsort((both[1], both[0]))
-        made = _Sayings(seen, *(column[order] for column in both))
-        if len(mine) or sayings.seen < 0:
+        made = sayings._replace(seen=seen)
+        if len(mine):
+            fresh = numbers[mine], rows[mine], what[mine], positions[rows[mine]]
+            both = [np.concatenate(pair) for pair in zip(sayings[1:], fresh, strict=True)]
+            order = np.lexsort((both[1], both[0]))
+            made = _Sayings(seen, *(column[order] for column in both))
             self._answers = {}
         self._sayings = made
         return made
 
     def _withdrawn(self, graph: Graph) -> list[int]:
-        """The rows of policies that archive or restore, and of which something was taken back."""
+        """The rows of policies of these kinds of which something was taken back."""
         seen, rows = self._taken_back
         upto = bisect_right(graph.w_pos, graph.position)  # of later ones the target may be to come
         if seen < upto:
             targets = graph.w_target[seen:upto]
             of_policies = {target >> 3 for target in targets if target & 7 == POLICY}
-            what = graph.p_what
-            mine = (row for row in of_policies if what[row] in (ARCHIVED, RESTORED))
+            mine = (row for row in of_policies if graph.p_what[row] in self.kinds)
             rows = [*rows, *(row for row in mine if row not in rows)]
             self._taken_back = upto, rows
         return rows
 
 
-def _found(
-    sayings: _Sayings, known: Ints, withdrawn: frozenset[int], pinned: frozenset[int]
-) -> Hidden:
-    """The records of which the newest that is known, and counts, archives them."""
+def _last(sayings: _Sayings, known: Ints, withdrawn: frozenset[int]) -> Newest:
+    """Of each record the newest that is known, and counts."""
     counts = known
     if withdrawn:
         counts = known & ~np.isin(sayings.rows, np.array(sorted(withdrawn), np.int64))
-    numbers, archives = sayings.numbers[counts], sayings.archives[counts]
+    numbers = sayings.numbers[counts]
     last = np.ones(len(numbers), bool)
     last[:-1] = numbers[1:] != numbers[:-1]
-    found = numbers[last & archives]
-    if pinned:
-        kept = np.array([entity(CLAIM, claim) for claim in pinned], np.int64)
-        found = found[~np.isin(found, kept)]
-    return Hidden(found) if len(found) else NOTHING
+    return Newest(numbers[last], sayings.rows[counts][last], sayings.what[counts][last])
 
 
-_shelves: WeakKeyDictionary[Graph, _Shelf] = WeakKeyDictionary()
+_shelves: WeakKeyDictionary[Graph, dict[tuple[int, ...], _Shelf]] = WeakKeyDictionary()
+
+
+def _shelf(graph: Graph, kinds: tuple[int, ...]) -> _Shelf:
+    shelves = _shelves.get(graph)
+    if shelves is None:
+        shelves = _shelves[graph] = {}
+    found = shelves.get(kinds)
+    if found is None:
+        found = shelves[kinds] = _Shelf(kinds)
+    return found

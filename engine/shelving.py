@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Self
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -17,11 +18,57 @@ from doxa.engine.graph import ARTEFACT, CLAIM, NONE, POLICY, entity
 from doxa.engine.retention import archived_now
 from doxa.engine.stream import Request, Stream
 
-__all__ = ["AT_ONCE", "archiving", "pinned_now", "restoring", "sweep"]
+__all__ = ["AT_ONCE", "Swept", "archiving", "pinned_now", "restoring", "sweep"]
 
 AT_ONCE: Final = 1_000  # records that one event names
 BYTES: Final = 500_000  # that their ids take
 Verb = Literal["archived", "restored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Which records were archived or restored; with ``dry_run``, which would be.
+
+    ``policies`` are the ids of the events that say so, by which it can be withdrawn. ``kept`` says
+    how many were due and are protected, by what protects them; ``left`` how many are due still.
+    """
+
+    records: tuple[ev.Ref, ...] = ()
+    policies: tuple[str, ...] = ()
+    kept: Mapping[str, int] = field(default_factory=dict)
+    left: int = 0
+    dry_run: bool = False
+
+    @classmethod
+    def of(cls, events: Iterable[ev.Policy], **more: Any) -> Self:
+        """What events say."""
+        made = [*events]
+        records = (
+            ev.Ref(event.workspace, id) for event in made for id in event.archived + event.restored
+        )
+        policies = () if more.get("dry_run") else tuple(event.id for event in made)
+        return cls(tuple(records), policies, **more)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the records."""
+        return tuple(one.id for one in self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __bool__(self) -> bool:
+        return bool(self.records)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as a JSON object."""
+        return {
+            "records": [one._asdict() for one in self.records],
+            "policies": list(self.policies),
+            "kept": dict(self.kept),
+            "left": self.left,
+            "dry_run": self.dry_run,
+        }
 
 
 def archiving(belief: Belief, numbers: Iterable[int], reason: str | None) -> list[ev.Policy]:
