@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from doxa.engine import times
 from doxa.engine import view as engine_view
-from doxa.engine.errors import Contested, Erased, SeveralHeld
+from doxa.engine.errors import Compacted, Contested, Erased, SeveralHeld
 from doxa.engine.graph import CLAIM, entity
+from doxa.engine.lost import boundary
 
 if TYPE_CHECKING:
     import pandas
@@ -69,18 +70,31 @@ class TruthView(engine_view.TruthView):
 @dataclass(frozen=True, slots=True)
 class Belief:
     """What was believed from one commit on: the distinct values held, perhaps none. ``erased`` are
-    the ids of claims that were held too, and whose content is gone."""
+    the ids of claims that were held too, and whose content is gone.
 
-    known_at: datetime
+    Where the beginning was compacted, ``known_at`` and ``values`` of the first are ``None``, and
+    ``compacted`` has the count and the digest of the stretches in which it lies.
+    """
+
+    known_at: datetime | None
     revision: int
-    values: tuple[Any, ...]
+    values: tuple[Any, ...] | None
     contested: bool
     erased: tuple[str, ...] = ()
+    compacted: tuple[int, str] | None = None
 
     @property
     def value(self) -> Any:
-        """The one value; ``None`` where nothing was held. Raises `Erased`, `Contested` and
-        `SeveralHeld` as a view does."""
+        """The one value; ``None`` where nothing was held. Raises `Compacted`, `Erased`,
+        `Contested` and `SeveralHeld` as a view does."""
+        if self.values is None or self.compacted is not None:
+            count, digest = self.compacted or (0, "")
+            raise Compacted(
+                f"what was believed first lies among {count:,} events that were compacted, with "
+                f"the digest {digest}",
+                count,
+                digest,
+            )
         if self.erased:
             raise Erased(f"as known at revision {self.revision}, {', '.join(self.erased)} was held")
         if self.contested:
@@ -106,7 +120,13 @@ def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
                 due.setdefault(k, []).append(row)
     held: list[int] = []  # in log order
     found: list[Belief] = []
-    last: tuple[frozenset[str], bool, tuple[str, ...]] = (frozenset(), False, ())
+    last: tuple[frozenset[str], bool, tuple[str, ...]] | None = (frozenset(), False, ())
+    start, lost = 0, boundary(view, subject, predicate)
+    if lost is not None:
+        start, count, digest = lost
+        found.append(Belief(None, 0, None, False, compacted=(count, digest)))
+        due.setdefault(start, [])
+        last = None
     for k in sorted(due):
         for row in set(due[k]):
             place = bisect_left(held, row)
@@ -114,6 +134,8 @@ def history(view: TruthView, subject: str, predicate: str) -> list[Belief]:
                 del held[place]
             if belief.held(row, view.v, k):
                 held.insert(place, row)
+        if k < start:
+            continue
         distinct, contested = view.held_values(held, k)
         gone = tuple(graph.claim_id(row) for row in held if entity(CLAIM, row) in graph.erased)
         state = (frozenset(distinct), contested, gone)

@@ -21,11 +21,13 @@ from doxa.engine.errors import (
     InvalidEvent,
     InvalidTime,
     RevisionConflict,
+    WasErased,
     workspace_in_words,
 )
 from doxa.engine.graph import (
     CLAIM,
     NONE,
+    POLICY,
     SOURCE,
     Graph,
     entity,
@@ -81,11 +83,14 @@ class Plainly:
         """Whether all ids of a commit are new, its claims are there or in it, and no source of it
         was ever withdrawn. Otherwise it is for `judge`, and nothing more is accepted here."""
         graph, come, counting = self.graph, self.come, self.counting
+        gone = graph.gone
         code, known = graph.names.find, graph.ids.find
         later: list[tuple[str, str]] = []  # claims that must be in this commit
         for kind, _, _, workspace, id, claim, source, _, _ in commit:
             place, ws = (workspace, id), code(workspace)
             if place in come or known(ws, id) != NONE:
+                return False
+            if gone is not None and gone.event(workspace, id) != NONE:
                 return False
             come[place] = kind
             if source is not None and (workspace, source) not in counting:
@@ -123,10 +128,13 @@ def judge(belief: Belief, events: Sequence[ev.Event], stored: Stored) -> Judged:
 
 def _plainly_withdraws(graph: Graph, event: ev.Event) -> bool:
     """Whether an event is new and takes back something that is in the log by its id."""
-    if type(event) is not ev.Withdrawal or event.target is None:
+    if type(event) is not ev.Withdrawal or event.target is None or graph.gone is not None:
         return False
     find, workspace = graph.find, event.workspace
-    return find(workspace, event.id) == NONE and find(workspace, event.target) != NONE
+    target = find(workspace, event.target)
+    if target == NONE or target & 7 == POLICY:
+        return False
+    return find(workspace, event.id) == NONE
 
 
 _SOURCED: Final = (ev.Claim, ev.Support, ev.Correction)
@@ -176,7 +184,9 @@ class _Judge(References):
                 return False
         elif type(event) is not ev.Claim:
             return False
-        return not event.because and self.graph.find(event.workspace, event.id) == NONE
+        if event.because or self.graph.gone is not None:
+            return False
+        return self.graph.find(event.workspace, event.id) == NONE
 
     def _is_claim(self, workspace: str, id: str) -> bool:
         found = self.graph.find(workspace, id)
@@ -218,6 +228,14 @@ class _Judge(References):
         other = self.events[index]
         if isinstance(other, ev.Correction):
             other = self.events[index] = self._with_portion(other)
+        if other.erased and type(one) is type(other):
+            self.result.repeated.append(index)  # what it said is gone where it comes from
+            return
+        if one.erased:
+            raise WasErased(
+                f"{other.TYPE} {other.id!r} was erased here, and does not come back; what is "
+                "recorded anew has a new id"
+            )
         if not ev.same_content(one, other):
             raise DuplicateId(
                 f"the id {other.id!r} is taken in {workspace_in_words(other.workspace)}, by a "
@@ -241,6 +259,8 @@ class _Judge(References):
             position = self.graph.position_of(known)
             self._same(self.stored(position), index)
             return
+        if self.graph.gone is not None:
+            self.graph.gone.refuse(event.workspace, event.id, f"{event.TYPE} has the id")
         self._targets(event, index)
         self.fresh.append(index)
 

@@ -16,6 +16,7 @@ from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, SUPPORT, entity
 from doxa.engine.hiding import NOTHING as NONE_HIDDEN
 from doxa.engine.hiding import hidden
 from doxa.engine.lookups import entities, standings
+from doxa.engine.lost import event_of
 from doxa.engine.registry import Reason, Registry
 from doxa.engine.texts import Texts
 from doxa.engine.view import Id, TruthView
@@ -228,6 +229,8 @@ class Judge:
         if found:
             other = KINDS[found[0] & 7]
             raise Missing(_UNKNOWN[kind], f"{id!r} is a {other}, not a {KINDS[kind]}")
+        if any(event_of(self.view, place, id) != NONE for place in places):
+            raise Missing(_UNKNOWN[kind], f"{id!r} was compacted")
         names = self.graph.names.texts
         workspaces = [names[ws] for ws in list(self.graph.revisions)]
         elsewhere = [name for name in workspaces if name not in self._places]

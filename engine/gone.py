@@ -20,6 +20,7 @@ from pydantic_core import from_json, to_json
 
 from doxa.engine.belief import HOLDS, STANDINGS, SUPERSEDED, WITHDRAWN, Standing
 from doxa.engine.errors import Compacted, DamageError
+from doxa.engine.events import CARRIED
 from doxa.engine.keyed import Keyed
 from doxa.engine.log import Row
 from doxa.engine.tables import NONE, Ints
@@ -227,6 +228,21 @@ class Gone:
         sought = np.uint64(mark(self.keyed, "id", workspace, id))
         at = int(np.searchsorted(ids, sought))
         return int(order[at]) if at < len(ids) and ids[at] == sought else NONE
+
+    def refuse(self, workspace: str, id: str, what: str) -> None:
+        """Raises `Compacted` where an id in a workspace is that of a compacted event: nothing can
+        be said of it any more, and it is not given out again."""
+        event = self.event(workspace, id)
+        if event == NONE and id.endswith(CARRIED):
+            event = self.event(workspace, id[: -len(CARRIED)])
+        if event != NONE:
+            count, digest = self.told(np.array([event]))
+            raise Compacted(
+                f"{what} {id!r}, which lies among {count:,} events that were compacted, with the "
+                f"digest {digest}: what is left of it is a record; give another id",
+                count,
+                digest,
+            )
 
     def claim(self, event: int) -> int:
         """The claim at the place of an event, or NONE where that is no claim."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "boundary",
+    "event_of",
     "in_place",
     "refuse_difference",
     "refuse_entries",

@@ -39,6 +39,11 @@ class References:
         elif isinstance(event, ev.Citation | ev.Summary):
             self._dependencies(event)
         elif isinstance(event, ev.Policy):
+            if event.compacted is not None:
+                raise InvalidEvent(
+                    f"policy {event.id!r} says that something was compacted, which only a "
+                    "compaction records; leave it out"
+                )
             self._policy(event)
 
     def _policy(self, event: ev.Policy) -> None:
@@ -103,6 +108,8 @@ class References:
                 claim = self.events[here]
                 if not isinstance(claim, ev.Claim) or not (claim.source or claim.because):
                     here = None
+        if here is None and self.graph.gone is not None:
+            self.graph.gone.refuse(*key, f"{event.TYPE} {event.id!r}: {role} names")
         if here is None:
             raise UnknownTarget(
                 f"{event.TYPE} {event.id!r}: {role} names {key.id!r}, which is not in "
@@ -152,6 +159,9 @@ class References:
                     "unresolved; withdraw it, if it was wrong"
                 )
         if event.unresolved is not None and not event.candidates:
+            if self.graph.gone is not None:
+                told = f"correction {event.id!r}: unresolved is"
+                self.graph.gone.refuse(event.workspace, event.unresolved, told)
             known = self.graph.find(event.workspace, event.unresolved)
             if known != NONE and known & 7 == CLAIM:
                 raise InvalidEvent(

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from doxa.engine.belief import HELD, Belief, Changes, Standing
+from doxa.engine.errors import Compacted
 from doxa.engine.events import Ref
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SOURCE, SUPPORT, Graph, entity
 from doxa.engine.history import Piece
@@ -428,8 +429,11 @@ def judge_ids(registry: Registry, view: TruthView, ids: Iterable[Id]) -> list[Ju
 
 
 def _judge_id(registry: Registry, view: TruthView, id: Id) -> Judgement:
-    found = view.find(id)
     name = _parts(id)[1]
+    try:
+        found = view.find(id)
+    except Compacted:
+        return Judgement(name, False, Reason.MISSING_FACT, name, Standing.COMPACTED)
     if found != NONE and found & 7 == CLAIM:
         standing = view.standing_in_sight(found >> 3)
         if standing in HELD:

@@ -282,8 +282,8 @@ class Explainer:
             return "(erased)"
         if number & 7 == SUPPORT:
             return self.evidence(event, number >> 3)
-        low, high = self.graph.base(number)
-        where = "" if (low, high) == times.ALL else f" {span(low, high)}"
+        portion = self.graph.base(number)
+        where = "" if portion == times.ALL else f" {span(*portion)}" if portion else " at no time"
         if isinstance(event, ev.Correction):
             what = f"by {event.by}" if event.by is not None else "by nothing"
             if event.unresolved is not None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from doxa.engine.belief import HOLDS, STANDINGS
+from doxa.engine.belief import HELD, HOLDS, STANDINGS
 from doxa.engine.errors import CallerError
 from doxa.engine.graph import CLAIM, NONE, entity
+from doxa.engine.lost import refuse_listing
 from doxa.engine.times import NEG, POS
 from doxa.engine.view import TruthView
 from doxa.projections.columns import Ints, columns_of
@@ -69,6 +70,7 @@ def to_arrow(
     make = _Batches(view, wanted, same)
     named = all(isinstance(name, str | None) for name in (subject, predicate))
     if named and standing is None and kind is None:
+        refuse_listing(view, subject, predicate, HELD)
         found = _held(view, subject, predicate)
         batches = _in_parts(found, make.held) if isinstance(found, Scan) else [make.held(found)]
     else:

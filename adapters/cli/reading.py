@@ -9,7 +9,6 @@ import typer
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, say, show, table
-from doxa.engine import times
 from doxa.engine.items import iso_or_none
 
 __all__ = ["add_to"]
@@ -134,10 +133,11 @@ def history(
         )
     items = [
         {
-            "known_at": times.iso(times.instant(belief.known_at)),
+            "known_at": iso_or_none(belief.known_at),
             "revision": belief.revision,
-            "values": list(belief.values),
+            "values": None if belief.values is None else list(belief.values),
             "contested": belief.contested,
+            **({} if belief.compacted is None else {"compacted": list(belief.compacted)}),
         }
         for belief in found
     ]
@@ -145,7 +145,11 @@ def history(
         document(items)
     else:
         columns = ("known_at", "revision", "values", "contested")
-        table(columns, [[item[column] for column in columns] for item in items])
+        rows = [[item[column] for column in columns] for item in items]
+        for row, belief in zip(rows, found, strict=True):
+            if belief.compacted is not None:
+                row[2] = f"{belief.compacted[0]} events were compacted"
+        table(columns, rows)
 
 
 def standing(
