@@ -57,6 +57,8 @@ class Gate:
         """``stored`` reads the event at a log position."""
         self.belief, self.graph = belief, belief.graph
         self.keyed, self.stored = keyed, stored
+        self._keys: dict[int, ev.Ref] = {}  # by row
+        self._met: tuple[Plain, list[int]] | None = None  # what may be blocked, and by what
 
     # ------------------------------------------------------------ values
 
@@ -69,16 +71,13 @@ class Gate:
     ) -> list[int]:
         """The rejections of any of the values, as policy rows, that bear on a workspace and
         predicate (``None``: on any), in force or not. O(bytes, and rejections of the values)."""
-        graph, found = self.graph, set[int]()
+        find, rejections = self.graph.names.find, self.graph.rejections.get
+        digest, found = self.keyed.digest, list[int]()
         for value in values:
-            code = graph.names.find(self.digest(value))
+            code = find(digest(VALUE, normal(value)))
             if code != NONE:
-                found.update(
-                    row
-                    for row in graph.rejections.get(code)
-                    if self._bears(row, workspace, predicate)
-                )
-        return sorted(found)
+                found += [row for row in rejections(code) if self._bears(row, workspace, predicate)]
+        return sorted(set(found)) if len(found) > 1 else found
 
     def _bears(self, row: int, workspace: str | None, predicate: str | None) -> bool:
         graph, find = self.graph, self.graph.names.find
@@ -86,10 +85,6 @@ class Gate:
         if workspace is not None and place not in (SHARED, find(workspace)):
             return False
         return predicate is None or about in (NONE, find(predicate))
-
-    def id_of(self, row: int) -> str:
-        """The id of a rejection."""
-        return self.graph.id_of(entity(POLICY, row))
 
     # ------------------------------------------------------------ commits
 
@@ -99,7 +94,9 @@ class Gate:
         for event in commit:
             if event.type == "claim":
                 claim = _plain_claim(event)
-                if naming(claim.said, claim.workspace, claim.predicate):
+                rows = naming(claim.said, claim.workspace, claim.predicate)
+                if rows:
+                    self._met = event, rows  # `ask` comes next
                     return True
         return False
 
@@ -114,13 +111,17 @@ class Gate:
         Passed are repeats of what is there, and claims for which the commit itself, or
         ``override``, overrides each rejection that keeps them out.
         """
-        asked = Asked()
+        asked, met = Asked(), self._met
+        self._met = None
         overridden: set[tuple[ev.Ref, ev.Ref]] | None = None  # claim and rejection
         for index, event in enumerate(events):
             claim = _claim_of(event)
             if claim is None:
                 continue
-            rows = self.naming(claim.said, claim.workspace, claim.predicate)
+            if met is not None and met[0] is event:
+                rows = met[1]
+            else:
+                rows = self.naming(claim.said, claim.workspace, claim.predicate)
             rows = [row for row in rows if in_force(self.belief, row, at)]
             if not rows or self._repeats(claim, event):
                 continue
@@ -146,8 +147,11 @@ class Gate:
 
     def key(self, row: int) -> ev.Ref:
         """The workspace and id of a rejection."""
-        graph = self.graph
-        return ev.Ref(graph.names.texts[graph.p_ws[row]], self.id_of(row))
+        found = self._keys.get(row)
+        if found is None:
+            workspace = self.graph.names.texts[self.graph.p_ws[row]]
+            found = self._keys[row] = ev.Ref(workspace, self.graph.id_at(self.graph.p_pos[row]))
+        return found
 
     def _ref(self, row: int, workspace: str) -> str | ev.Ref:
         """A rejection as an event of a workspace names it."""
@@ -161,7 +165,7 @@ class Gate:
     def audit(self, row: int, workspace: str, id: str, said: Iterable[object] = ()) -> ev.Policy:
         """The event that says that a claim was kept out. Of an id that is itself what was said,
         nothing is written down but a digest."""
-        if any(normal(id) == normal(value) for value in said):
+        if normal(id) in map(normal, said):
             id = f"withheld-{self.keyed.digest(BLOCKED, id)[:32]}"
         name = self._own_id("blocked", row, workspace, id)
         return _BLANK.model_copy(

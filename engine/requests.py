@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
-from doxa.engine.errors import DoxaError
+from doxa.engine.errors import ClockError, DoxaError, PayloadTooLarge
 from doxa.engine.fold import Fold
 from doxa.engine.gate import Override
-from doxa.engine.plain import Plain
+from doxa.engine.log import Head, NewEvent, as_new
+from doxa.engine.plain import Plain, plainly
 
-__all__ = ["Committed", "Request", "restamped"]
+__all__ = [
+    "Committed",
+    "Request",
+    "all_plain",
+    "encoded_all",
+    "last_of",
+    "restamped",
+    "stored_form",
+    "too_early",
+]
 
 
 @dataclass(slots=True)
@@ -55,3 +66,46 @@ def restamped(stated_at: int, events: dict[int, ev.Event]) -> dict[int, ev.Event
         else event.model_copy(update={"stated_at": stated_at})
         for index, event in events.items()
     }
+
+
+def last_of(head: Head) -> int:
+    """When the last commit was recorded; before all times where there is none."""
+    return head.recorded_at if head.position else times.FIRST - 1
+
+
+def all_plain(events: Sequence[ev.Event | Plain]) -> list[Plain] | None:
+    """All events of a commit as plain ones, where they are that."""
+    found = []
+    try:
+        for each in events:
+            plain = each if isinstance(each, Plain) else plainly(each)
+            if plain is None:
+                return None
+            found.append(plain)
+    except PayloadTooLarge:
+        return None
+    return found
+
+
+def stored_form(event: ev.Event) -> NewEvent:
+    """An event as it is stored."""
+    return as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
+
+
+def encoded_all(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[NewEvent]:
+    """Events as they are stored; what is wrong with those that can't be goes into ``problems``."""
+    encoded = []
+    for index, event in new.items():
+        try:
+            encoded.append(stored_form(event))
+        except DoxaError as error:
+            problems[index] = error
+    return encoded
+
+
+def too_early(recorded_at: int, head: Head) -> ClockError:
+    """The refusal of a time of recording that steps back."""
+    return ClockError(
+        f"recorded_at {times.iso(recorded_at)} is not later than the ledger's last, "
+        f"{times.iso(head.recorded_at)}; leave it out, or import with restamp"
+    )

@@ -25,20 +25,27 @@ from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import Plainly, expect, judge
 from doxa.engine.errors import (
     CallerError,
-    ClockError,
     ConflictError,
     DamageError,
     DoxaError,
-    PayloadTooLarge,
     UnknownTarget,
     ValueRejected,
 )
 from doxa.engine.fold import Fold
 from doxa.engine.gate import Asked, Gate
 from doxa.engine.graph import NONE, Graph
-from doxa.engine.log import Appended, Head, NewEvent, Row, as_new
-from doxa.engine.plain import Plain, plainly
-from doxa.engine.requests import Committed, Request, restamped
+from doxa.engine.log import Appended, NewEvent, Row, as_new
+from doxa.engine.plain import Plain
+from doxa.engine.requests import (
+    Committed,
+    Request,
+    all_plain,
+    encoded_all,
+    last_of,
+    restamped,
+    stored_form,
+    too_early,
+)
 from doxa.engine.salvage import leave_out
 from doxa.engine.store import PAGE, LogStore
 from doxa.engine.transaction import Transaction, as_row
@@ -71,6 +78,7 @@ class Stream:
         self._pending: list[Row] = []  # the events of the transaction under way
         self._touched = False  # whether that transaction has changed the fold
         self._audited: list[ev.Policy] = []  # what it tells of claims that were kept out
+        self._asking: Gate | None = None
         # The fold, and the last position of it that readers may see: one value, so that no reader
         # ever pairs a position with a fold that holds something else there.
         self._state: tuple[Fold, int] | None = None
@@ -191,13 +199,13 @@ class Stream:
             judged = judge(fold.belief, events, self.payload)
         problems = judged.problems
         if not problems:
-            _encoded(judged.new, problems)
+            encoded_all(judged.new, problems)
         if problems:
             raise problems[min(problems)]
         if judged.new and request.guard is not None:
             request.guard(fold)
-        if judged.new and at is not None and at <= _last(head):
-            raise _too_early(at, head)
+        if judged.new and at is not None and at <= last_of(head):
+            raise too_early(at, head)
 
     def append_many(
         self, requests: Sequence[Request], check: Callable[[list[Committed]], None] | None = None
@@ -279,15 +287,15 @@ class Stream:
         judge, gate = Plainly(fold.belief.graph), self._gate(fold)
         commits: list[tuple[list[NewEvent], int | None]] = []
         accepted: list[Plain] = []
-        last = _last(transaction.head)
+        last = last_of(transaction.head)
         for request in islice(requests, start, None):
             at = request.recorded_at
             if request.expected is not None or (at is not None and at <= last):
                 break
-            events = _all_plain(request.events)
-            if not events or request.audits or not judge.accepts(events):
+            events = all_plain(request.events)
+            if not events or request.audits or (gate is not None and gate.may_block(events)):
                 break
-            if gate is not None and gate.may_block(events):
+            if not judge.accepts(events):
                 break
             if may_assert(fold.belief, events):
                 break
@@ -336,8 +344,10 @@ class Stream:
         """What asks whether values may be recorded, where any was ever rejected."""
         if not fold.belief.graph.rejections:
             return None
-        keyed = self.store.keyed_if_made()
-        return None if keyed is None else Gate(fold.belief, keyed, self.payload)
+        if self._asking is None or self._asking.belief is not fold.belief:
+            keyed = self.store.keyed_if_made()
+            self._asking = None if keyed is None else Gate(fold.belief, keyed, self.payload)
+        return self._asking
 
     def _asked(
         self, fold: Fold, transaction: Transaction, request: Request
@@ -348,7 +358,7 @@ class Stream:
             return Asked(), at
         if at is None:
             at = self.store.moment(transaction.head)
-        upon = max(at, _last(transaction.head) + 1) if request.restamp else at
+        upon = max(at, last_of(transaction.head) + 1) if request.restamp else at
         return gate.ask(request.events, upon, request.override), at
 
     def _leave(
@@ -362,8 +372,8 @@ class Stream:
         audits = self._fresh(fold, audits)
         if not audits:
             return
-        at = None if stated is None else max(stated, _last(transaction.head) + 1)
-        encoded = [_new(event) for event in audits]
+        at = None if stated is None else max(stated, last_of(transaction.head) + 1)
+        encoded = [stored_form(event) for event in audits]
         put = transaction.append(encoded, recorded_at=at)
         self._given_out(transaction, [put], [encoded])
         fold.apply(put.first, put.recorded_at, audits, transaction.head.chain)
@@ -392,7 +402,7 @@ class Stream:
         if refused:
             leave_out(events, refused, given, known)
         head = transaction.head
-        last = _last(head)
+        last = last_of(head)
         if request.restamp and recorded_at is not None and recorded_at <= last:
             events, recorded_at = restamped(recorded_at, events), last + 1
         while True:
@@ -400,7 +410,7 @@ class Stream:
             judged = judge(fold.belief, list(events.values()), self.payload)
             problems = {order[index]: error for index, error in judged.problems.items()}
             new = {order[index]: event for index, event in judged.new.items()}
-            encoded = [] if problems else _encoded(new, problems)
+            encoded = [] if problems else encoded_all(new, problems)
             if not problems:
                 break
             if not request.salvage:
@@ -411,8 +421,9 @@ class Stream:
         audits = self._fresh(fold, [*request.audits, *asked.audits])
         again = [events[order[index]] for index in judged.repeated] if request.asserting else []
         back = asserted(fold.belief, new.values(), again)
-        audits += restored(fold.belief, back, head.position + len(new) + len(audits) + 1)
-        if not new and not audits:
+        behind: list[ev.Policy] = [*audits]
+        behind += restored(fold.belief, back, head.position + len(new) + len(audits) + 1)
+        if not new and not behind:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if new and request.expected is not None:
             seen = request.watched.union(event.workspace for event in new.values())
@@ -420,14 +431,14 @@ class Stream:
         if new and request.guard is not None:
             request.guard(fold)
         self._touched = True
-        encoded += map(_new, audits)
+        encoded += map(stored_form, behind)
         try:
             put = transaction.append(encoded, recorded_at=recorded_at)
         except (CallerError, ConflictError) as error:  # the time that it states
             if not request.salvage:
                 raise
             early = recorded_at is not None and recorded_at <= last
-            why = _too_early(recorded_at or 0, head) if early else error
+            why = too_early(recorded_at or 0, head) if early else error
             refused.update(dict.fromkeys(new, why))
             self._leave(fold, transaction, audits, recorded_at)
             head = transaction.head
@@ -436,13 +447,8 @@ class Stream:
         if gone := _erased_by(fold.belief.graph, new.values()):
             transaction.erase(gone)
             self._erased = True
-        fold.apply(put.first, put.recorded_at, [*new.values(), *audits], transaction.head.chain)
+        fold.apply(put.first, put.recorded_at, [*new.values(), *behind], transaction.head.chain)
         return Committed(put.last, put.recorded_at, len(new), repeated, refused)
-
-
-def _last(head: Head) -> int:
-    """When the last commit was recorded; before all times where there is none."""
-    return head.recorded_at if head.position else times.FIRST - 1
 
 
 def _unknown(position: int) -> UnknownTarget:
@@ -451,34 +457,6 @@ def _unknown(position: int) -> UnknownTarget:
 
 def _event(row: Row) -> ev.Event:
     return codec.decode(row.type, row.head, row.data)
-
-
-def _all_plain(events: Sequence[ev.Event | Plain]) -> list[Plain] | None:
-    """All events of a commit as plain ones, where they are that."""
-    found = []
-    try:
-        for each in events:
-            plain = each if isinstance(each, Plain) else plainly(each)
-            if plain is None:
-                return None
-            found.append(plain)
-    except PayloadTooLarge:
-        return None
-    return found
-
-
-def _new(event: ev.Event) -> NewEvent:
-    return as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
-
-
-def _encoded(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[NewEvent]:
-    encoded = []
-    for index, event in new.items():
-        try:
-            encoded.append(_new(event))
-        except DoxaError as error:
-            problems[index] = error
-    return encoded
 
 
 def _erased_by(graph: Graph, events: Iterable[ev.Event]) -> list[int]:
@@ -493,13 +471,6 @@ def _erased_by(graph: Graph, events: Iterable[ev.Event]) -> list[int]:
 
 def _known(graph: Graph, ref: ev.Ref) -> bool:
     return graph.find(*ref) != NONE
-
-
-def _too_early(recorded_at: int, head: Head) -> ClockError:
-    return ClockError(
-        f"recorded_at {times.iso(recorded_at)} is not later than the ledger's last, "
-        f"{times.iso(head.recorded_at)}; leave it out, or import with restamp"
-    )
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
