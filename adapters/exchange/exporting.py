@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from doxa.adapters.exchange.stubs import stub
 from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.errors import CallerError
 from doxa.engine.log import Row
+from doxa.engine.pages import GONE
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -54,7 +58,7 @@ def _exported(
     left = limit
     for page in ledger.recorder.read_rows(since, page=_page(workspace, limit)):
         for row in page:
-            line = _line(row, workspace)
+            line = _line(row, workspace) if row.type != GONE else _stretch(ledger, row)
             if line is None:
                 continue
             yield Exported(row.position, line)
@@ -73,12 +77,24 @@ def _line(row: Row, workspace: str | None) -> str | None:
     if workspace is not None and event.workspace != workspace:
         return None
     if row.data is None:
-        fields: dict[str, Any] = {"event": "redacted", "id": event.id}
-        if event.workspace:
-            fields["workspace"] = event.workspace
+        fields = stub(event, form(event, row.recorded_at))
     else:
         fields = form(event, row.recorded_at)
     return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _stretch(ledger: Ledger, row: Row) -> str | None:
+    """The line of a stretch of compacted events, in place of the first of them."""
+    gone = ledger.recorder.holes.gone
+    assert gone is not None, "there are compacted events"
+    stretches = gone.stretches
+    place = stretches.holding(np.array([row.position]))
+    first, last = int(stretches.first[place[0]]), int(stretches.last[place[0]])
+    if first != row.position:
+        return None
+    count, digest = stretches.told(place)
+    said = {"event": GONE, "first": first, "last": last, "count": count, "digest": digest}
+    return json.dumps(said, separators=(",", ":"))
 
 
 # ---------------------------------------------------------------- event → exchange form
@@ -179,6 +195,8 @@ def _policy(fields: dict[str, Any], event: ev.Policy) -> None:
         value = getattr(event, name)
         if name == "redacted":
             value = [codec.erasure_fields(one) for one in value]
+        if isinstance(value, ev.Compaction):
+            value = value.model_dump()
         if not value:
             continue
         if isinstance(value, ev.Ref):

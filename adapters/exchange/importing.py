@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.adapters.exchange.kept_out import KeptOut, unreadable
 from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, quick_fields, shown
 from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
+from doxa.adapters.exchange.stubs import REDACTED, event_of
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import (
     CallerError,
     DoxaError,
-    DuplicateId,
     InvalidEvent,
     StorageError,
     UnknownTarget,
     ValueRejected,
+    WasErased,
 )
 from doxa.engine.graph import NONE
+from doxa.engine.pages import GONE
 from doxa.engine.parse import parse
 from doxa.engine.plain import Plain, plain
 from doxa.engine.salvage import falls_with, named
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["ImportReport", "Progress", "import_events"]
 
 BATCH: Final = 5_000  # events that share one transaction and one flush
-REDACTED: Final = "redacted"
 
 Progress = Callable[[int, int | None], None]
 
@@ -206,12 +207,18 @@ class _Import:
         """The event of a line; ``None`` for a stub of an erased event that is there already."""
         if self.workspace is not None and "workspace" not in fields:
             fields = {**fields, "workspace": self.workspace}
-        if fields.get("event") == REDACTED:
+        if fields.get("event") == REDACTED and "of" not in fields:
             self._stub(line, fields)
             return None
+        if fields.get("event") == GONE:
+            raise InvalidEvent(
+                f"{fields.get('count')} events were compacted where the line comes from, with the "
+                f"digest {str(fields.get('digest')):.64}: what they said is gone"
+            )
         self._check_strict(fields)
         recorded_at = self._recorded_at(fields.get("recorded_at"))
-        item = _Item(line, parse(fields), recorded_at)
+        said = event_of(fields) if fields.get("event") == REDACTED else parse(fields)
+        item = _Item(line, said, recorded_at)
         if self.register:
             self._compare(item)
         return item
@@ -232,7 +239,8 @@ class _Import:
         return at
 
     def _stub(self, line: Line, fields: Mapping[str, Any]) -> None:
-        """An erased event of another ledger says nothing that could be recorded here."""
+        """A line that only says that an event was erased, and not what it was, says nothing that
+        could be recorded here."""
         id, workspace = fields.get("id"), fields.get("workspace", "")
         if not isinstance(id, str) or not isinstance(workspace, str):
             raise InvalidEvent(f"redacted: the id is {id!r}; give the id of an event")
@@ -328,10 +336,9 @@ class _Import:
             self.without.setdefault(ev.Ref(item.said.workspace, item.said.id), error)
             return
         self._refuse(item.line, error, item.event)
-        if isinstance(error, DuplicateId) and self._erased(item.event):
-            told = f"{item.event.TYPE} {item.event.id!r} was erased here, and does not come back"
+        if isinstance(error, WasErased):
             aside = self.aside[item.line.number]
-            self.aside[item.line.number] = replace(aside, code=REDACTED, reason=told)
+            self.aside[item.line.number] = replace(aside, code=REDACTED)
 
     def _falls(self, item: _Item, error: DoxaError) -> DoxaError:
         """Why an event is refused: if it names what was kept out before, that."""
@@ -340,12 +347,6 @@ class _Import:
                 if key in self.without:
                     return falls_with(item.event, role, self.without[key])
         return error
-
-    def _erased(self, event: ev.Event) -> bool:
-        graph = self.stream.capture()[0].belief.graph
-        found = graph.find(event.workspace, event.id)
-        row = None if found == NONE else self.ledger.recorder.row(graph.position_of(found))
-        return row is not None and row.data is None
 
     # ------------------------------------------------------------ commits
 
