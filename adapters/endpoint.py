@@ -244,7 +244,7 @@ class Endpoint:
         status = response.status_code
         if status == 200:
             return
-        if status == 429 or status >= 500:
+        if status == 429 or 500 <= status < 600:
             raise _Busy(status, _pause_of(response.headers.get("retry-after")))
         if 300 <= status < 400:
             raise Refused(

@@ -227,3 +227,25 @@ def no_http(handler: Handler) -> None:
 def bomb(handler: Handler) -> None:
     """Little that would become much."""
     handler.send(BOMB, Content_Encoding="gzip")
+
+
+def spoken(head: bytes, body: bytes = b"") -> Answer:
+    """Answers with these very bytes, whatever they are."""
+
+    def answer(handler: Handler) -> None:
+        handler.wfile.write(head + b"\r\n\r\n" + body)
+
+    return answer
+
+
+def endless_head(handler: Handler) -> None:
+    """10 MB of header lines."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    for _ in range(160):
+        handler.wfile.write((b"X-Y: " + b"z" * 1_000 + b"\r\n") * 65)
+
+
+def please_wait(handler: Handler) -> None:
+    """Nothing but interim responses."""
+    while not handler.server.over.wait(0.001):
+        handler.wfile.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")

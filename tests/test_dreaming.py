@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import doxa
 from doxa.dreaming import CALLS, PATIENCE
@@ -21,7 +23,15 @@ from doxa.dreams import Contradiction, Dreams
 from doxa.engine.insight import KIND, SEVERAL, Flaw, digest_of, keyed
 from tests import children
 from tests import model_server as told
-from tests.model_server import ModelServer, Request, answering, insight, raw, serving
+from tests.model_server import (
+    ModelServer,
+    Request,
+    answering,
+    completion,
+    insight,
+    raw,
+    serving,
+)
 from tests.support import ROOT
 
 KEY = "sk-none-but-the-server-sees-this"
@@ -452,17 +462,20 @@ def test_two_processes_that_dream_at_once_record_each_insight_once(tmp_path: Pat
         cites = [record["id"] for record in request.records]
         return json.dumps({"insight": f"Seen by {request.port}.", "cites": cites})
 
-    with serving(answering(made)) as server:
-        pair = [children.start("dream", tmp_path / "l", server.url) for _ in range(2)]
-        for child in pair:
+    told_of = []
+    with (
+        serving(answering(made)) as server,
+        children.start("dream", tmp_path / "l", server.url) as one,
+        children.start("dream", tmp_path / "l", server.url) as other,
+    ):
+        for child in (one, other):
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
-        told_of = []
-        for child in pair:
+        for child in (one, other):
             assert child.stdin is not None
             child.stdin.write("go\n")
             child.stdin.flush()
-        for child in pair:
+        for child in (one, other):
             out, err = child.communicate(timeout=60)
             assert child.returncode == 0, err
             told_of.append(json.loads(out))
@@ -489,6 +502,64 @@ def test_a_text_that_was_rejected_is_kept_out_and_the_run_goes_on(ledger: doxa.L
     assert [each.id for each in done.insights] == [other]
     claims = ledger.view(valid_at=DAY).claims(kind="insight", standing="any")
     assert [claim.id for claim in claims] == [other]
+
+
+CONTENT = st.one_of(
+    st.text(max_size=30),
+    st.fixed_dictionaries(
+        {
+            "insight": st.text(max_size=8) | st.none() | st.integers(),
+            "cites": st.lists(st.sampled_from(["home", "work", "tax", "x"]), max_size=4),
+        },
+        optional={"withdraw": st.just(["home"])},
+    ).map(json.dumps),
+)
+BODY = st.one_of(
+    st.binary(max_size=60),
+    CONTENT.map(lambda text: json.dumps(completion(text)).encode()),
+    st.tuples(CONTENT, st.integers(0, 400), st.binary(max_size=3)).map(
+        lambda cut: json.dumps(completion(cut[0])).encode()[: cut[1]] + cut[2]
+    ),
+    st.tuples(CONTENT, st.sampled_from(["length", "tool_calls", None])).map(
+        lambda of: json.dumps(completion(of[0], finish_reason=of[1])).encode()
+    ),
+)
+
+
+def test_whatever_comes_back_is_a_sound_insight_or_leaves_no_trace() -> None:
+    bodies: list[bytes] = []
+
+    def next_body(handler: told.Handler) -> None:
+        handler.send(bodies[-1])
+
+    with serving(next_body) as server:
+        endpoint = doxa.Endpoint(server.url, "small", timeout=5.0)
+
+        @settings(max_examples=60, deadline=None)
+        @given(BODY)
+        def walk(body: bytes) -> None:
+            bodies.append(body)
+            with doxa.open() as ledger:
+                tell(ledger, "home", "ada", "lives_in", "London", valid_from="2023-05-01")
+                tell(ledger, "work", "ada", "works_at", "the mill")
+                ledger.claim("ada", "taxed_in", "UK", id="tax", because=["home"])
+                revision = ledger.revision
+                done = ledger.dream(endpoint=endpoint, idle=0)
+                assert len(done.insights) + len(done.refused) == done.calls == 1
+                view = ledger.view(valid_at=DAY)
+                assert {claim.id for claim in view.claims()} >= {"home", "work", "tax"}
+                if done.refused:
+                    assert ledger.revision == revision
+                    return
+                (made,) = done.insights
+                assert ledger.revision == revision + 1
+                assert sorted(made.cites) == ["home", "work"]
+                said = json.loads(json.loads(body)["choices"][0]["message"]["content"])
+                assert view.claim(made.id).text == made.text == said["insight"]
+                assert said == {"insight": made.text, "cites": list(made.cites)}
+
+        walk()
+        assert len(server.requests) == len(bodies)
 
 
 # ---------------------------------------------------------------- contradictions

@@ -29,7 +29,7 @@ import doxa
 from doxa.adapters.endpoint import Endpoint
 from doxa.engine.insight import Flaw, Refused, messages, schema
 from tests import model_server as told
-from tests.model_server import ModelServer, answering, completion, raw, serving
+from tests.model_server import ModelServer, answering, completion, raw, serving, spoken
 
 KEY = "sk-none-but-the-server-sees-this"
 ASKED = messages([{"id": "a", "subject": "ada"}, {"id": "b", "subject": "bob"}])
@@ -147,6 +147,22 @@ ANSWERS: dict[str, tuple[told.Answer, Flaw]] = {
     "something behind it": (raw(json.dumps(completion("{}")).encode() + b"{}"), Flaw.NO_JSON),
     "a list": (raw(b"[]"), Flaw.NO_JSON),
     "null": (raw(b"null"), Flaw.NO_JSON),
+    "10 MB of headers": (told.endless_head, Flaw.BROKEN_OFF),
+    "no status": (spoken(b"HTTP/1.1\r\nContent-Type: application/json"), Flaw.BROKEN_OFF),
+    "a status that is none": (spoken(b"HTTP/1.1 2000 OK"), Flaw.BROKEN_OFF),
+    "a status nobody knows": (spoken(b"HTTP/1.1 799 Hm\r\nContent-Length: 0"), Flaw.HTTP_STATUS),
+    "two lengths": (
+        spoken(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3", b"{}"),
+        Flaw.BROKEN_OFF,
+    ),
+    "a length below nothing": (
+        spoken(b"HTTP/1.1 200 OK\r\nContent-Length: -2", b"{}"),
+        Flaw.BROKEN_OFF,
+    ),
+    "another protocol": (
+        spoken(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade"),
+        Flaw.BROKEN_OFF,
+    ),
     "an error with status 200": (raw(b'{"error": {"message": "busy"}}'), Flaw.NOT_A_COMPLETION),
     "no choice": (raw(b'{"choices": []}'), Flaw.NOT_A_COMPLETION),
     "two choices": (
@@ -196,7 +212,13 @@ def test_what_is_no_whole_completion_is_refused_with_its_reason(name: str) -> No
 
 @pytest.mark.parametrize(
     "answer",
-    [told.hanging, told.silent_after_the_head, told.dripping, told.dripping_head],
+    [
+        told.hanging,
+        told.silent_after_the_head,
+        told.dripping,
+        told.dripping_head,
+        told.please_wait,
+    ],
     ids=lambda answer: answer.__name__,
 )
 def test_a_server_that_takes_for_ever_is_left_after_the_timeout(answer: told.Answer) -> None:
@@ -235,6 +257,24 @@ def test_the_limit_is_exact() -> None:
     with serving(raw(body)) as server:
         assert ask(server, limit=len(body)) == "x"
         assert refused(server, limit=len(body) - 1).flaw is Flaw.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.0 200 OK\r\nContent-Type: application/json",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nConnection: close",
+        b"HTTP/1.1 200\r\ncontent-type:APPLICATION/JSON\r\nContent-Encoding: identity\r\n"
+        b"Set-Cookie: a=b\r\nConnection: close",
+        b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        b"Connection: close",
+    ],
+)
+def test_a_response_may_be_whole_in_other_ways(head: bytes) -> None:
+    with serving(spoken(head, json.dumps(completion("x")).encode())) as server:
+        assert ask(server) == "x"
+        assert ask(server) == "x"
+    assert "cookie" not in server.requests[1].headers
 
 
 # ---------------------------------------------------------------- busy servers
