@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.errors import CallerError, InvalidEvent, InvalidTime
+from doxa.engine.errors import CallerError, InvalidEvent, InvalidTime, ViewMoved
 from doxa.engine.plain import Plain, ready
 from doxa.engine.registry import Judgement, Registry
 from doxa.engine.stream import Stream
@@ -28,6 +28,7 @@ __all__ = [
     "check_list",
     "check_revision",
     "check_text",
+    "check_uncompacted",
     "check_view",
     "end_of",
     "fresh",
@@ -181,6 +182,16 @@ def check_view(value: object, stream: Stream) -> Registry:
     if value.origin is None or value.origin[0] is not stream:
         raise CallerError("the view was captured from another ledger, or before a reopening")
     return value.origin[1]
+
+
+def check_uncompacted(view: TruthView, stream: Stream) -> None:
+    """Raises `ViewMoved` for a view that was captured before the log was last compacted: what is
+    found in indexes of the log as it is now has another place there."""
+    gone = view.graph.gone
+    if (0 if gone is None else gone.at) != stream.store.holes.at:
+        raise ViewMoved(
+            "the log was compacted since the view was captured; capture a new one and repeat"
+        )
 
 
 def watched_by(view: object, stream: Stream) -> tuple[bool, str, bool, int]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doxa.arguments import check_view
+from doxa.arguments import check_uncompacted, check_view
 from doxa.engine.errors import CallerError, StorageError
 from doxa.engine.graph import NONE
 from doxa.recalling import Recalling
@@ -156,6 +156,7 @@ class Calibrating(Recalling):
         from doxa.projections.dense import DenseArm
 
         registry, search = check_view(view, self._stream), self._searching()
+        check_uncompacted(view, self._stream)
         search.follow()
         search.embed(embedder, limit=None)
         arm = DenseArm(search.vectors, search.words.pool, embedder)

@@ -102,7 +102,7 @@ class Querying:
     recorder: SQLiteRecorder
     _stream: Stream
     _served: Served | None = None
-    _served_after = 0  # how many erasures there were when it was begun
+    _served_after = 0, 0  # how many erasures there were when it was begun, and which compaction
 
     def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
         """Runs one SELECT over the ledger's tables, as new as its log.
@@ -135,15 +135,16 @@ class Querying:
     def _serving(self) -> Served:
         with _making:
             belief, _ = self._believed()
-            erasures = len(belief.graph.redactions)
-            if self._served is not None and self._served_after != erasures:
+            gone = belief.graph.gone
+            after = len(belief.graph.redactions), 0 if gone is None else gone.at
+            if self._served is not None and self._served_after != after:
                 self._served.close()  # it may hold what is gone
                 self._served = None
             if self._served is None:
                 from doxa.projections.serving import Served
 
                 self._served = Served(self._believed, self._publication())
-                self._served_after = erasures
+                self._served_after = after
             return self._served
 
     def _publication(self) -> Publication | None:

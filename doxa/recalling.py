@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.arguments import check_list, check_view
+from doxa.arguments import check_list, check_uncompacted, check_view
 from doxa.engine.errors import CallerError
 from doxa.engine.stream import Stream
 from doxa.places import CACHE
@@ -143,6 +143,7 @@ class Recalling(Using):
         from doxa.asking import Asking
 
         registry = check_view(view, self._stream)
+        check_uncompacted(view, self._stream)
         search, usage = self._searching(), self._usage
         warm = usage.warm(view.graph)
         told = () if usage.problem is None else (usage.problem,)

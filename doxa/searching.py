@@ -51,6 +51,7 @@ class Search:
         self.vectors: Vectors = Vectors(kept, store.ledger_id, self._hex)
         self._lock = threading.Lock()  # held by whoever makes the indexes grow
         self._erasures = NONE  # how many there were when the indexes last grew
+        self._compacted = 0  # and where the last compaction was stated
         _searches.add(self)
 
     def _start_in_child(self) -> None:
@@ -66,6 +67,8 @@ class Search:
 
     def _hex(self, position: int) -> str | None:
         # what was erased is out of the vectors before they are asked for (`erase`)
+        if position < self._store.holes.at:  # the documents have other numbers since
+            return None
         found = self._store.link_at(position)
         return None if found is None else found[1].hex()
 
@@ -91,9 +94,10 @@ class Search:
         return self.words.position
 
     def _forget_erased(self, graph: Graph) -> None:
-        """Forgets all where something was erased since the indexes last grew."""
+        """Forgets all where something was erased or compacted since the indexes last grew."""
         seen, self._erasures = self._erasures, len(graph.redactions)
-        if seen not in (NONE, self._erasures):
+        before, self._compacted = self._compacted, 0 if graph.gone is None else graph.gone.at
+        if seen not in (NONE, self._erasures) or (seen != NONE and before != self._compacted):
             self.words.forget()
             self.vectors.forget()
 

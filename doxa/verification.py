@@ -147,6 +147,8 @@ def _check_rebuilt(ledger: Ledger, report: Report) -> None:
     fold, head = ledger._stream.capture(wait=True)
     anew = Fold(ledger._stream.payload, ledger._stream.upkeep.erasures)
     anew.follow(ledger.recorder.read_rows(upto=head))
+    if fold.compacted != ledger.recorder.holes.at:
+        return  # it was compacted meanwhile: it is compared another time
     if not fold.position == anew.position == head:
         return  # somebody went on writing: it is compared another time
     for name in differences(fold, anew):
@@ -283,8 +285,9 @@ def _checkpoint(ledger: Ledger) -> dict[str, Any]:
 
 
 def _by_kind(graph: Graph, head: int) -> dict[str, int]:
-    kinds = Counter(KINDS[number & 7] for number in graph.ids.number[:head])
-    return {kind: kinds[kind] for kind in KINDS if kinds[kind]}
+    names = (*KINDS, "compacted")  # of these nothing but the time is known
+    kinds = Counter(names[number & 7] for number in graph.ids.number[:head])
+    return {kind: kinds[kind] for kind in names if kinds[kind]}
 
 
 def _sizes(ledger: Ledger) -> Iterator[tuple[str, int]]:

@@ -298,7 +298,8 @@ def _events(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
         summaries = making.ints(graph.a_summary, numbers[artefacts] >> 3)
         kinds[artefacts[summaries.astype(bool)]] = len(KINDS)
         names = ["citation" if kind == "artefact" else kind for kind in KINDS]
-        return pa.array([*names, "summary"], pa.string()).take(pa.array(kinds))
+        kinds[numbers == NONE] = len(KINDS) + 1
+        return pa.array([*names, "summary", "compacted"], pa.string()).take(pa.array(kinds))
 
     def ids() -> Any:
         parts = [part.cast(pa.string()) for part in column_texts(graph.ids.texts, after, upto)]
