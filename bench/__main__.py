@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from doxa.bench import appends, peers, processes, reads, report, shapes, upkeep
+from doxa.bench import appends, audits, peers, processes, reads, report, shapes, upkeep
 from doxa.bench.fields import NEEDED, Field, enough_memory
 from doxa.bench.machine import load, machine, peak_memory
 from doxa.bench.measuring import Effort, Finding
@@ -35,6 +35,8 @@ MEASURES: Final[dict[str, Measure]] = {
     "rebuild": processes.rebuild,
     "disk": processes.disk,
     "memory": processes.memory,
+    "audit": audits.audit,
+    "backup": audits.backup,
     "assemble": reads.assemble,
     "withdraw": upkeep.withdraw,
     "stale": upkeep.stale,

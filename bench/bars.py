@@ -144,6 +144,7 @@ BARS: Final = (
     _fact(
         11, "log and cache beyond the payload", "disk", "beyond the payload, B an event", 300, "B"
     ),
+    _fact(13, "the chain recomputed", "audit", "events/s", 100_000, "events/s", False),
     *(
         _fact(12, f"shape: {name}, an element at n ÷ at n/10", f"shape_{name}", "growth", 2, "x")
         for name in ("versions", "source", "ring", "corrections", "portions", "cycles")
@@ -189,6 +190,18 @@ REASONS: Final[dict[tuple[str, str], str]] = {
     ("append_batch", "raw SQLite"): (
         "The bare insert is given finished bytes; doxa makes them from mappings, checks every id "
         "and target, chains them and settles what follows."
+    ),
+    ("audit", "by hand"): (
+        "The program by hand checks the chain alone; doxa also looks at the file's pages, tables "
+        "and indexes, and keeps what it needs to name what was changed."
+    ),
+    ("audit", "raw hash"): (
+        "The file is hashed in one go; the chain takes two digests an event, each of a few bytes, "
+        "and reads the events out of SQLite's pages."
+    ),
+    ("backup", "SQLite"): (
+        "VACUUM INTO copies, and no more; doxa recomputes the chain of the copy, takes its digest "
+        "and flushes it before it gives it its name."
     ),
     ("assemble", "SQLite"): (
         "By hand the texts are only joined: no labels, citations, conflicts, reasons or receipt."

@@ -41,20 +41,9 @@ from doxa.engine.why import Explainer
 __all__ = ["Entry", "Narrative", "narrative"]
 
 # Fields of a policy that name no event, whatever their words are.
-_NO_IDS: Final = frozenset(
-    [
-        "id",
-        "workspace",
-        "stated_at",
-        "reason",
-        "evidence",
-        "author",
-        "single_valued",
-        "predicate",
-        "calibrated",
-        "decays",
-        "rejected",
-    ]
+_NO_IDS: Final = (
+    *("id", "workspace", "stated_at", "reason", "evidence", "author"),
+    *("single_valued", "predicate", "calibrated", "decays", "rejected"),
 )
 _OUTSIDE: Final = (f"became {Standing.NOT_YET_VALID}", f"became {Standing.EXPIRED}")
 _AT_ONCE: Final = 2_000  # policies read together

@@ -155,6 +155,20 @@ def test_an_erased_event_is_told_of_without_its_content(people: Ledger) -> None:
     assert "tenancy" in shown
 
 
+def test_a_correction_that_came_to_concern_no_time_at_all_is_told_of(ledger: Ledger) -> None:
+    ledger.claim("a", "p", 2, id="by", source="s", valid_from="2024-01-01", valid_to="2024-02-01")
+    ledger.append([{"event": "correction", "id": "k", "unresolved": "late", "by": "by"}])
+    ledger.claim("a", "p", 1, id="late", source="s", valid_from="2025-01-01")
+    assert [(e.event, e.what) for e in ledger.audit("late")] == [
+        ("k", "corrected"),
+        ("late", "recorded"),
+        ("late", "supported"),
+        ("late", "became reported"),
+    ]
+    assert ledger.audit("late").entries[0].detail.startswith("late by by")
+    assert "at no time" in str(ledger.view(valid_at="2025-06-01").why("late"))
+
+
 def test_an_id_that_is_not_known_is_refused(people: Ledger) -> None:
     for id, workspace in (("nobody", ""), ("home", "nowhere-but-shared"), ("", "")):
         if id == "home":

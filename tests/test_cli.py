@@ -64,6 +64,7 @@ LEDGER = {
     "export_parquet": "export",
     "verify": "verify",
     "head": "head",
+    "audit": "audit",
     "backup": "backup",
     "stats": "stats",
     "revision": "stats",
