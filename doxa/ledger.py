@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
@@ -22,6 +23,7 @@ from doxa.arguments import (
 from doxa.assembling import Assembling
 from doxa.auditing import Auditing, pins
 from doxa.calibrating import Calibrating
+from doxa.compacting import Compacting
 from doxa.consolidating import Consolidating
 from doxa.dreaming import Dreaming
 from doxa.engine import times
@@ -29,6 +31,7 @@ from doxa.engine.compaction import CompactingStream
 from doxa.engine.errors import (
     CallerError,
     InvalidTime,
+    StorageError,
     UnknownTarget,
     workspace_in_words,
 )
@@ -93,6 +96,7 @@ class Ledger(
     Querying,
     Assembling,
     Auditing,
+    Compacting,
     Consolidating,
     Dreaming,
     Refreshing,
@@ -124,6 +128,9 @@ class Ledger(
             cache = None if self.path is None else self.path / CACHE
             checkpoint = None if cache is None else cache / "fold.doxa"
             self._stream = CompactingStream(self.recorder, checkpoint, progress)
+            self._stream.on_erased = self._clear_erased
+            with contextlib.suppress(StorageError, OSError):  # the next one who can will do it
+                self._clear_erased()
         except BaseException:
             self.recorder.close()
             raise
@@ -389,6 +396,7 @@ class Ledger(
     ais_rejected = _twin(Writing.is_rejected)
     aappend = _twin(Writing.append)
     apurge = _twin(Erasing.purge)
+    acompact = _twin(Compacting.compact)
     aimport_events = _twin(import_events)
     aview = _twin(view)
     ahistory = _twin(history)
