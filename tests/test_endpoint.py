@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 import doxa
+from doxa.adapters import endpoint as module
 from doxa.adapters.endpoint import Endpoint
 from doxa.engine.insight import Flaw, Refused, messages, schema
 from tests import model_server as told
@@ -314,7 +315,10 @@ def test_a_server_that_wants_to_be_left_alone_for_long_is(told_to_wait: str) -> 
 
 
 @pytest.mark.parametrize("nonsense", ["soon", "-1", "1e9", "٣", "", "Wed, 99 Foo 2024"])
-def test_a_pause_that_is_none_is_passed_over(nonsense: str) -> None:
+def test_a_pause_that_is_none_is_passed_over(
+    nonsense: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FIRST_PAUSE", 0.01)
     answer = raw(b"", 429, Retry_After=nonsense.encode().decode("latin-1"))
     with serving(answer, answering("{}")) as server:
         assert ask(server) == "{}"
@@ -480,8 +484,6 @@ def test_a_model_without_a_name_is_refused(model: Any) -> None:
 def test_without_its_packages_it_says_which_extra_brings_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from doxa.adapters import endpoint as module
-
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(doxa.CallerError, match=r"pip install 'doxa\[llm\]'"):
         Endpoint("http://127.0.0.1/v1", "small").ask(b"{}")
