@@ -377,7 +377,8 @@ class Ledger(
         return report
 
     def stats(self) -> dict[str, Any]:
-        """Figures about the ledger: events by kind, workspaces, bytes, versions."""
+        """Figures about the ledger: events by kind, workspaces, bytes, versions; how it grows, and
+        what there is most of; artefacts by state, what is archived, how much is used. O(events)."""
         from doxa.verification import stats
 
         return stats(self)

@@ -70,11 +70,12 @@ class Using:
     def _bring_back(self, keys: Iterable[Key]) -> None:
         from doxa.engine.shelving import restoring, sweep
 
-        graph = self._stream.capture()[0].belief.graph
-        if not graph.policies_on:
+        belief = self._stream.capture()[0].belief
+        if not belief.graph.policies_on:
             return
-        numbers = [graph.find(*key) for key in keys]
-        sweep(self._stream, lambda belief: restoring(belief, numbers, USED))
+        numbers = [belief.graph.find(*key) for key in keys]
+        if restoring(belief, numbers, USED):
+            sweep(self._stream, lambda belief: restoring(belief, numbers, USED))
 
 
 def check_sides(reinforce: object, skip_side_effects: object) -> bool:

@@ -16,6 +16,7 @@ from doxa.engine.graph import KINDS, NONE, Graph
 from doxa.engine.heads import Pin, compare
 from doxa.engine.log import Problem
 from doxa.engine.sameness import differences
+from doxa.growth import growth
 from doxa.querying import check_tables
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def stats(ledger: Ledger) -> dict[str, Any]:
     ahead = (graph.recorded_of(head) - ledger.clock()) if head else 0
     # A clock that once ran ahead drags every later commit with it.
     found["ahead_of_clock_seconds"] = max(0, ahead) / 1e6
-    return found
+    return found | growth(ledger, ledger.view(valid_at=times.moment(ledger.clock())))
 
 
 def _checkpoint(ledger: Ledger) -> dict[str, Any]:

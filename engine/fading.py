@@ -63,7 +63,7 @@ class Vitals(NamedTuple):
         return {
             "id": graph.id_of(self.number),
             "workspace": graph.names.texts[graph.workspace_of(self.number)],
-            "last_used": iso_or_none(moment_or_none(self.last)),
+            "last": iso_or_none(moment_or_none(self.last)),
             "count": self.count,
             "layer": str(self.layer),
             "decay": self.decay,
@@ -272,19 +272,13 @@ def _with_uses(
     uses = usage.since(int(now - max(0.0, float(finite.max()))) - 1)
     if not uses:
         return last
-    by_place: dict[str, dict[str, Instant]] = {}
-    for workspace, id, at in uses:
-        by_place.setdefault(workspace, {})[id] = at
     last = last.copy()
-    for workspace, ids in by_place.items():
+    for workspace, ids in uses.items():
         known = entities(graph.ids, graph.names.find(workspace), ids)
-        pairs = [(number >> 3, ids[id]) for id, number in known.items() if number & 7 == CLAIM]
-        used, at = (
-            (np.array(column, np.int64) for column in zip(*pairs, strict=True))
-            if pairs
-            else ([], [])
-        )
-        _put(rows, last, used, at)
+        numbers = np.fromiter(known.values(), np.int64, len(known))
+        times = np.fromiter(map(ids.__getitem__, known), np.int64, len(known))
+        claims = numbers & 7 == CLAIM
+        _put(rows, last, numbers[claims] >> 3, times[claims])
     return last
 
 

@@ -136,13 +136,12 @@ def _parts(ids: Sequence[str]) -> Iterator[list[str]]:
 
 def sweep(stream: Stream, making: Callable[[Belief], Sequence[ev.Policy]]) -> list[ev.Policy]:
     """Records what a function makes of the belief at the head, under the lock, as one commit; and
-    gives it back."""
+    gives it back. It is no commit where nothing is made."""
     made: list[ev.Policy] = []
 
     def make(belief: Belief) -> Sequence[ev.Event]:
         made[:] = making(belief)
         return made
 
-    if making(stream.capture()[0].belief):
-        stream.append(Request((), making=make))
+    stream.append(Request((), making=make))
     return made

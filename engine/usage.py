@@ -152,10 +152,18 @@ class Usage:
 
         return self._read(read, {})
 
-    def since(self, at: Instant) -> list[tuple[str, str, Instant]]:
-        """The records that were used at an instant or later: workspace, id, and when last."""
-        statement = f"SELECT workspace, id, last FROM used WHERE last >= ? AND {_SOUND}"
-        return self._read(lambda connection: connection.execute(statement, (at,)).fetchall(), [])
+    def since(self, at: Instant) -> dict[str, dict[str, Instant]]:
+        """When the records were used last that were used at an instant or later: by workspace and
+        id."""
+        places = "SELECT DISTINCT workspace FROM used"
+        statement = f"SELECT id, last FROM used WHERE workspace = ? AND last >= ? AND {_SOUND}"
+
+        def read(connection: sqlite3.Connection) -> dict[str, dict[str, Instant]]:
+            names = [name for (name,) in connection.execute(places).fetchall()]
+            found = {name: dict(connection.execute(statement, (name, at))) for name in names}
+            return {name: ids for name, ids in found.items() if ids}
+
+        return self._read(read, {})
 
     def figures(self) -> dict[str, int]:
         """How many records were used, and how often together."""

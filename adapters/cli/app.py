@@ -20,6 +20,7 @@ from doxa.adapters.cli import (
     recalling,
     registering,
     rejecting,
+    retaining,
     writing,
 )
 from doxa.adapters.cli.failures import CALLER, Commands
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 for part in (
     *(writing, registering, rejecting, lines, reading, querying, drawing),
-    *(recalling, calibrating, assembling, keeping, auditing, dreaming),
+    *(recalling, calibrating, assembling, keeping, retaining, auditing, dreaming),
 ):
     part.add_to(app)
 

@@ -11,6 +11,7 @@ from doxa.adapters.cli import options as opt
 from doxa.engine.errors import CallerError
 
 __all__ = [
+    "Archived",
     "Calibration",
     "Embedder",
     "Fresh",
@@ -18,14 +19,17 @@ __all__ = [
     "InWorkspace",
     "JudgeBy",
     "Kind",
+    "Layer",
     "Mode",
     "NeededEmbedder",
     "Now",
     "Pool",
     "Predicate",
     "Profile",
+    "Reinforce",
     "Rerank",
     "ScanLimit",
+    "SkipSideEffects",
     "Subject",
     "Tier",
     "Timeout",
@@ -107,6 +111,23 @@ Fresh = Annotated[
     bool, typer.Option(help="Bring the indexes up to the log first, as far as that is quick.")
 ]
 
+Layer = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How often it is used: buffer, working, or core; may be repeated. Left out: all."
+    ),
+]
+Archived = Annotated[bool, typer.Option("--archived", help="What is archived, too.")]
+Reinforce = Annotated[
+    bool,
+    typer.Option(
+        "--reinforce", help="Note that what is given was used; what is archived comes back."
+    ),
+]
+SkipSideEffects = Annotated[
+    bool, typer.Option("--skip-side-effects", help="Note nothing, even with --reinforce.")
+]
+
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _AGE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([smhd]?)")
 
@@ -130,6 +151,10 @@ def asked(
     in_workspace: str | None,
     now: str | None,
     tier: list[str] | None,
+    layer: list[str] | None,
+    archived: bool,
+    reinforce: bool,
+    skip_side_effects: bool,
     rerank: str | None,
     judge: str | None,
     fresh: bool,
@@ -140,6 +165,10 @@ def asked(
         "workspace": in_workspace,
         "now": None if now is None else opt.instant(now),
         "tier": tier or None,
+        "layer": layer or None,
+        "archived": archived or None,
+        "reinforce": reinforce or None,
+        "skip_side_effects": skip_side_effects or None,
         "rerank": opt.function(rerank, "--rerank"),
         "judge": opt.function(judge, "--judge"),
         "fresh": None if fresh else False,

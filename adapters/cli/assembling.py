@@ -60,6 +60,8 @@ def assemble(
     predicate: asking.Predicate = None,
     kind: asking.Kind = None,
     tier: asking.Tier = None,
+    layer: asking.Layer = None,
+    archived: asking.Archived = False,
     profile: asking.Profile = None,
     freshness_from: asking.FreshnessFrom = None,
     now: asking.Now = None,
@@ -70,6 +72,8 @@ def assemble(
     judge: asking.JudgeBy = None,
     timeout: asking.Timeout = None,
     fresh: asking.Fresh = True,
+    reinforce: asking.Reinforce = False,
+    skip_side_effects: asking.SkipSideEffects = False,
     attempts: Annotated[
         int, typer.Option(help="Begin anew so often if the truth moves meanwhile.")
     ] = 1,
@@ -94,6 +98,10 @@ def assemble(
         in_workspace=in_workspace,
         now=now,
         tier=tier,
+        layer=layer,
+        archived=archived,
+        reinforce=reinforce,
+        skip_side_effects=skip_side_effects,
         rerank=rerank,
         judge=judge,
         fresh=fresh,

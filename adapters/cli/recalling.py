@@ -53,6 +53,8 @@ def recall(
         typer.Option(help="A standing, or any; may be repeated. Left out: what is held."),
     ] = None,
     tier: asking.Tier = None,
+    layer: asking.Layer = None,
+    archived: asking.Archived = False,
     profile: asking.Profile = None,
     validity_annotate: Annotated[
         bool, typer.Option("--validity-annotate", help="Say what each hit is still worth.")
@@ -90,6 +92,8 @@ def recall(
     judge: asking.JudgeBy = None,
     timeout: asking.Timeout = None,
     fresh: asking.Fresh = True,
+    reinforce: asking.Reinforce = False,
+    skip_side_effects: asking.SkipSideEffects = False,
     explained: Annotated[
         bool,
         typer.Option("--explain", help="Show how it was found, placed and judged, as tables."),
@@ -113,6 +117,10 @@ def recall(
         in_workspace=in_workspace,
         now=now,
         tier=tier,
+        layer=layer,
+        archived=archived,
+        reinforce=reinforce,
+        skip_side_effects=skip_side_effects,
         rerank=rerank,
         judge=judge,
         fresh=fresh,
