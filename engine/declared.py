@@ -12,13 +12,23 @@ from doxa.engine.keyed import Keyed
 from doxa.engine.numbers import Keys, Lists, Numbers
 from doxa.engine.timeline import Timeline
 
-__all__ = ["ARCHIVED", "EXPIRES", "REDACTED", "REJECTED", "RESTORED", "SCORED", "Notes", "Policies"]
+__all__ = [
+    "ARCHIVED",
+    "BLOCKED",
+    "EXPIRES",
+    "REDACTED",
+    "REJECTED",
+    "RESTORED",
+    "SCORED",
+    "Notes",
+    "Policies",
+]
 
 _WHAT: Final = {name: place for place, name in enumerate(ev.POLICIES)}
 SCORED, EXPIRES, ARCHIVED, RESTORED = (
     _WHAT[name] for name in ("scored", "expires", "archived", "restored")
 )
-REJECTED, REDACTED = _WHAT["rejected"], _WHAT["redacted"]
+REJECTED, BLOCKED, REDACTED = (_WHAT[name] for name in ("rejected", "blocked", "redacted"))
 
 
 class Notes(Lists):
@@ -81,9 +91,21 @@ class Policies(Timeline):
         number = event.importance if event.days is None else event.days
         if event.compacted is not None:
             self.compacted_at = position
+        return self.put_policy(
+            position,
+            ws,
+            _WHAT.get(event.policy, 0),
+            times.NEG if at is None else at,
+            -1.0 if number is None else number,
+        )
+
+    def put_policy(
+        self, position: int, ws: int, what: int, at: int = times.NEG, number: float = -1.0
+    ) -> int:
+        """Adds the row of a policy, in codes."""
         self.p_ws.append(ws)
-        self.p_what.append(_WHAT.get(event.policy, 0))
-        self.p_at.append(times.NEG if at is None else at)
-        self.p_number.append(-1.0 if number is None else number)
+        self.p_what.append(what)
+        self.p_at.append(at)
+        self.p_number.append(number)
         self.p_pos.append(position)
         return len(self.p_pos) - 1

@@ -8,6 +8,7 @@ from typing import Final
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.blanking import blank
+from doxa.engine.blocking import Blocking, note
 from doxa.engine.bulk import Bulk
 from doxa.engine.collector import uncollected
 from doxa.engine.erasures import Erasures
@@ -73,6 +74,14 @@ class Fold:
         self._complete(len(events))
         self.chain = chain
         self.registry.take(apply(self.belief, first, recorded_at, events))
+
+    def note(
+        self, first: int, recorded_at: int, blockings: Sequence[Blocking], chain: bytes
+    ) -> None:
+        """Takes in a commit that says only that claims were kept out, which changes no belief."""
+        self._complete(len(blockings))
+        self.chain = chain
+        note(self.belief.graph, first, recorded_at, blockings)
 
     def follow(self, pages: Iterable[Sequence[Row]]) -> None:
         """Takes stored rows in, commit by commit; a commit may go on from one page to the next."""

@@ -7,13 +7,15 @@ at which it isn't withdrawn. Kept of the value itself is a keyed digest of its n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from hashlib import blake2b
+from typing import NamedTuple
 
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Belief
+from doxa.engine.blocking import Blocking
 from doxa.engine.errors import DoxaError, ValueRejected
 from doxa.engine.graph import CLAIM, NONE, POLICY, entity
 from doxa.engine.keyed import BLOCKED, VALUE, Keyed
@@ -39,7 +41,7 @@ class Asked:
     log, and what is recorded with those that are let in by an override."""
 
     blocked: dict[int, ValueRejected] = field(default_factory=dict)
-    audits: list[ev.Policy] = field(default_factory=list)
+    audits: list[Blocking] = field(default_factory=list)
     overrides: list[ev.Policy] = field(default_factory=list)
 
 
@@ -92,9 +94,9 @@ class Gate:
         """Whether any rejection bears on a commit, whether it is in force or not."""
         naming = self.naming
         for event in commit:
-            if event.type == "claim":
-                claim = _plain_claim(event)
-                rows = naming(claim.said, claim.workspace, claim.predicate)
+            kind, _, _, workspace, _, _, _, _, content = event
+            if kind == "claim":
+                rows = naming(_said(content), workspace, content["predicate"])
                 if rows:
                     self._met = event, rows  # `ask` comes next
                     return True
@@ -125,14 +127,15 @@ class Gate:
             rows = [row for row in rows if in_force(self.belief, row, at)]
             if not rows or self._repeats(claim, event):
                 continue
-            if overridden is None:
-                overridden = set(_overriding(events))
-            place = ev.Ref(claim.workspace, claim.id)
-            rows = [row for row in rows if (place, self.key(row)) not in overridden]
+            if len(events) > 1:
+                if overridden is None:
+                    overridden = set(_overriding(events))
+                place = ev.Ref(claim.workspace, claim.id)
+                rows = [row for row in rows if (place, self.key(row)) not in overridden]
             if rows and override is not None:
                 asked.overrides += [self._overrides(claim, row, override) for row in rows]
             elif rows:
-                audits = [self.audit(row, claim.workspace, claim.id, claim.said) for row in rows]
+                audits = [self.blocking(row, claim.workspace, claim.id, claim.said) for row in rows]
                 asked.audits += audits
                 asked.blocked[index] = self.refusal(rows, claim.workspace, claim.id, audits)
         return asked
@@ -160,22 +163,16 @@ class Gate:
 
     def _own_id(self, kind: str, row: int, workspace: str, id: str) -> str:
         """An id that is the same whenever the same claim meets the same rejection."""
-        return f"{kind}-{self.keyed.digest(BLOCKED, kind, *self.key(row), workspace, id)[:32]}"
+        named = "\x00".join((*self.key(row), workspace, id)).encode()
+        return f"{kind}-{blake2b(named, digest_size=16).hexdigest()}"
 
-    def audit(self, row: int, workspace: str, id: str, said: Iterable[object] = ()) -> ev.Policy:
-        """The event that says that a claim was kept out. Of an id that is itself what was said,
-        nothing is written down but a digest."""
+    def blocking(self, row: int, workspace: str, id: str, said: Iterable[object] = ()) -> Blocking:
+        """What says that a claim was kept out. Of an id that is itself what was said, nothing is
+        written down but a digest."""
         if normal(id) in map(normal, said):
             id = f"withheld-{self.keyed.digest(BLOCKED, id)[:32]}"
         name = self._own_id("blocked", row, workspace, id)
-        return _BLANK.model_copy(
-            update={
-                "id": name,
-                "workspace": workspace,
-                "blocked": self._ref(row, workspace),
-                "of": id,
-            }
-        )
+        return Blocking(workspace, name, self._ref(row, workspace), id)
 
     def _overrides(self, claim: _Claim, row: int, override: Override) -> ev.Policy:
         return ev.Policy(
@@ -188,15 +185,14 @@ class Gate:
         )
 
     def refusal(
-        self, rows: Sequence[int], workspace: str, id: str, audits: Sequence[ev.Policy] = ()
+        self, rows: Sequence[int], workspace: str, id: str, audits: Sequence[Blocking] = ()
     ) -> ValueRejected:
         """What is raised for a claim that rejections keep out."""
-        keys = [self.key(row) for row in rows]
-        positions = [self.graph.p_pos[row] for row in rows]
-        error = ValueRejected(_in_words, self.stored, id, tuple(keys), tuple(positions))
-        error.claim, error.workspace = id, workspace
-        error.rejections = tuple(key.id for key in keys)
-        error.audits = tuple(event.id for event in audits)
+        named = tuple([self.key(row).id for row in rows])
+        positions = tuple([self.graph.p_pos[row] for row in rows])
+        error = ValueRejected(_in_words, self.stored, id, named, positions)
+        error.claim, error.workspace, error.rejections = id, workspace, named
+        error.audits = tuple([blocking.id for blocking in audits])
         return error
 
 
@@ -208,14 +204,16 @@ def in_force(belief: Belief, row: int, at: times.Instant) -> bool:
     )
 
 
-_BLANK: Final = ev.Policy.model_construct(blocked="", of="")
-
-
 def _plain_claim(event: Plain) -> _Claim:
     content = event.content
-    object, text = content["object"], content.get("text")
-    said = (object,) if text is None else (object, text)
-    return _Claim(event.workspace, event.id, content["predicate"], said)
+    return _Claim(event.workspace, event.id, content["predicate"], _said(content))
+
+
+def _said(content: Mapping[str, object]) -> tuple[object, ...]:
+    """The object and, where there is one, the text of a claim's fields."""
+    if "text" in content and content["text"] is not None:
+        return content["object"], content["text"]
+    return (content["object"],)
 
 
 def _claim_of(event: ev.Event | Plain) -> _Claim | None:
@@ -223,8 +221,7 @@ def _claim_of(event: ev.Event | Plain) -> _Claim | None:
         return _plain_claim(event) if event.type == "claim" else None
     if not isinstance(event, ev.Claim):
         return None
-    said = (event.object,) if event.text is None else (event.object, event.text)
-    return _Claim(event.workspace, event.id, event.predicate, said)
+    return _Claim(event.workspace, event.id, event.predicate, _said(event.__dict__))
 
 
 def _overriding(events: Iterable[ev.Event | Plain]) -> Iterable[tuple[ev.Ref, ev.Ref]]:
@@ -234,9 +231,9 @@ def _overriding(events: Iterable[ev.Event | Plain]) -> Iterable[tuple[ev.Ref, ev
             yield ev.Ref(event.workspace, event.of), event.key(event.overrides)
 
 
-def _in_words(stored: Stored, id: str, keys: Sequence[ev.Ref], positions: Sequence[int]) -> str:
+def _in_words(stored: Stored, id: str, named: Sequence[str], positions: Sequence[int]) -> str:
     """The message of a refusal; the value is not in it."""
-    told = [f"{key.id!r}{_reason(stored, at)}" for key, at in zip(keys, positions, strict=True)]
+    told = [f"{one!r}{_reason(stored, at)}" for one, at in zip(named, positions, strict=True)]
     several = len(told) > 1
     return (
         f"claim {id!r} is not recorded: its object or its text is a value that is rejected, by "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
+from doxa.engine.blocking import Blocking
 from doxa.engine.errors import ClockError, DoxaError, PayloadTooLarge
 from doxa.engine.fold import Fold
 from doxa.engine.gate import Override
@@ -37,7 +38,7 @@ class Request:
     salvage: bool = False
     restamp: bool = False  # a recorded_at that is not later than the head's becomes stated_at
     override: Override | None = None  # of the rejections that would keep its claims out
-    audits: Sequence[ev.Policy] = ()  # what tells of claims that were kept out before
+    audits: Sequence[Blocking] = ()  # what tells of claims that were kept out before
     guard: Callable[[Fold], None] | None = None  # a last look before it is written; may refuse it
     making: Callable[[Belief], Sequence[ev.Event]] | None = None  # the events, under the lock
     asserting: bool = False  # what it repeats is asserted again, and comes back if it is archived

@@ -20,6 +20,7 @@ from typing import Final
 from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.asserting import asserted, may_assert, restored
+from doxa.engine.blocking import Blocking
 from doxa.engine.collector import uncollected
 from doxa.engine.commits import CommitQueue
 from doxa.engine.decide import Plainly, expect, judge
@@ -77,7 +78,7 @@ class Stream:
         self._queue = CommitQueue(self._commit)
         self._pending: list[Row] = []  # the events of the transaction under way
         self._touched = False  # whether that transaction has changed the fold
-        self._audited: list[ev.Policy] = []  # what it tells of claims that were kept out
+        self._audited: list[Blocking] = []  # what it tells of claims that were kept out
         self._asking: Gate | None = None
         # The fold, and the last position of it that readers may see: one value, so that no reader
         # ever pairs a position with a fold that holds something else there.
@@ -365,7 +366,7 @@ class Stream:
         self,
         fold: Fold,
         transaction: Transaction,
-        audits: Sequence[ev.Policy],
+        audits: Sequence[Blocking],
         stated: int | None,
     ) -> None:
         """Records that claims were kept out, in a commit of its own."""
@@ -373,17 +374,16 @@ class Stream:
         if not audits:
             return
         at = None if stated is None else max(stated, last_of(transaction.head) + 1)
-        encoded = [stored_form(event) for event in audits]
+        encoded = [blocking.stored() for blocking in audits]
         put = transaction.append(encoded, recorded_at=at)
         self._given_out(transaction, [put], [encoded])
-        fold.apply(put.first, put.recorded_at, audits, transaction.head.chain)
+        fold.note(put.first, put.recorded_at, audits, transaction.head.chain)
 
-    def _fresh(self, fold: Fold, audits: Sequence[ev.Policy]) -> list[ev.Policy]:
+    def _fresh(self, fold: Fold, audits: Sequence[Blocking]) -> list[Blocking]:
         """Those that are not in the log yet, each once."""
         self._audited += audits
-        told = {(event.workspace, event.id): event for event in audits}
         find = fold.belief.graph.find
-        return [event for place, event in told.items() if find(*place) == NONE]
+        return [each for each in dict.fromkeys(audits) if find(each.workspace, each.id) == NONE]
 
     def _judged(
         self, fold: Fold, transaction: Transaction, request: Request
@@ -421,7 +421,7 @@ class Stream:
         audits = self._fresh(fold, [*request.audits, *asked.audits])
         again = [events[order[index]] for index in judged.repeated] if request.asserting else []
         back = asserted(fold.belief, new.values(), again)
-        behind: list[ev.Policy] = [*audits]
+        behind = [blocking.event for blocking in audits]
         behind += restored(fold.belief, back, head.position + len(new) + len(audits) + 1)
         if not new and not behind:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)

@@ -14,6 +14,7 @@ from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
 from doxa.adapters.exchange.stubs import REDACTED, event_of
 from doxa.engine import events as ev
 from doxa.engine import times
+from doxa.engine.blocking import Blocking
 from doxa.engine.errors import (
     CallerError,
     DoxaError,
@@ -103,7 +104,7 @@ class _Group:
     recorded_at: int | None
     items: list[_Item] = field(default_factory=list)
     arrival: bool = False  # recorded as they arrive, whatever they say
-    audits: list[ev.Policy] = field(default_factory=list)  # of lines that were kept out
+    audits: list[Blocking] = field(default_factory=list)  # of lines that were kept out
 
 
 @dataclass(frozen=True, slots=True)

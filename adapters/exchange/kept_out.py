@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from doxa.adapters.exchange.lines import Line, shown
 from doxa.adapters.exchange.set_aside import identify
 from doxa.engine import events as ev
+from doxa.engine.blocking import Blocking
 from doxa.engine.errors import ValueRejected
 from doxa.engine.fields import check_name, check_value
 from doxa.engine.gate import Gate, in_force
@@ -45,7 +46,7 @@ def unreadable(
     event: ev.Event | None,
     workspace: str | None,
     at: int | None,
-) -> tuple[ValueRejected, Sequence[ev.Policy]] | None:
+) -> tuple[ValueRejected, Sequence[Blocking]] | None:
     """The refusal of a line that can't be accepted for another reason and says a rejected value,
     with what tells of it in the log; ``None`` where it says none.
 
@@ -72,7 +73,7 @@ def unreadable(
     for row in rows:
         home = gate.key(row).workspace if place is None else place
         meant = [value for value in said if row in gate.naming((value,), place, predicate)]
-        audits.append(gate.audit(row, home, known, meant))
+        audits.append(gate.blocking(row, home, known, meant))
     return gate.refusal(rows, place or "", known, audits), audits
 
 
