@@ -97,7 +97,7 @@ def refuse_sources(view: TruthView) -> None:
     """Raises `Compacted` where a source of a compacted claim would be listed with it."""
     gone = view.graph.gone
     if gone is not None:
-        found = _about(view, gone, None, None)
+        found = gone.about(None, None, _sight(view), None, view.k)
         found = found[(gone.columns.flags[found] & SOURCED) != 0]
         _refuse(gone, f"a part of the sources at revision {view.k}", found)
 
@@ -156,8 +156,11 @@ def in_place(view: TruthView, position: int) -> list[tuple[int, int, str]]:
 
 def _about(view: TruthView, gone: Gone, subject: str | None, predicate: str | None) -> Ints:
     """The compacted claims about a subject and a predicate that were in a view's sight."""
-    sight = (view.workspace, "") if view.shared else (view.workspace,)
-    return gone.about(subject, predicate, sight, view.perspective, view.k)
+    return gone.about(subject, predicate, _sight(view), view.perspective, view.k)
+
+
+def _sight(view: TruthView) -> tuple[str, ...]:
+    return (view.workspace, "") if view.shared else (view.workspace,)
 
 
 def _refuse(gone: Gone, what: str, claims: Ints) -> None:

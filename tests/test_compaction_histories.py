@@ -1,0 +1,79 @@
+"""On random histories a compaction changes no answer but those that it took."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import doxa
+from doxa.engine.errors import CallerError, ConflictError
+from doxa.ledger import Ledger
+from doxa.oracle import Log, check_chain
+from doxa.oracle.log import Key
+from tests.compactions import Corrector, answers, coordinates, first_difference
+from tests.histories import DAY, GRID, moment
+
+
+def lived(path: Path, random: Random, commits: int) -> Ledger:
+    """A ledger with a random history of corrections."""
+    now = [GRID[2]]
+    ledger = doxa.open(path, clock=lambda: moment(now[0]))
+    author = Corrector(random)
+    for _ in range(commits):
+        now[0] += random.choice((1, 1, DAY // 8))
+        events = author.commit()
+        try:
+            ledger.append(events)
+        except (CallerError, ConflictError):
+            continue
+        author.learn(events)
+    return ledger
+
+
+def asked_for(random: Random) -> dict[str, object]:
+    """What to compact."""
+    return random.choice(
+        (
+            {"older_than": 0},
+            {"older_than": timedelta(days=random.random() * 3)},
+            {"versions": 1},
+            {"versions": 2},
+            {"bytes": 0},
+            {"older_than": 0, "limit": random.randint(1, 12)},
+            {"bytes": random.randint(20_000, 60_000)},
+        )
+    )
+
+
+def gone_from(before: Log, after: Log) -> set[Key]:
+    return set(before.claims) - set(after.claims)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_whatever_stays_is_answered_as_before_and_whatever_is_gone_says_so(seed: int) -> None:
+    random = Random(seed)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "l"
+        ledger = lived(path, random, random.randint(5, 40))
+        if not ledger.revision:
+            return
+        log = Log.read(path)
+        places = coordinates(log, random, 5)
+        first = answers(ledger, log, places)
+        for _ in range(2):
+            ledger.compact(**asked_for(random))  # type: ignore[arg-type]
+            gone = gone_from(log, Log.read(path))
+            told = first_difference(log, gone, first, answers(ledger, log, places))
+            assert told is None, f"seed {seed}: {told}"
+            if random.random() < 0.3:
+                ledger.close()
+                ledger = doxa.open(path, clock=lambda: moment(GRID[6]))
+        assert ledger.verify().ok, f"seed {seed}: {ledger.verify()}"
+        assert check_chain(path) == [], f"seed {seed}"
+        ledger.close()
