@@ -56,6 +56,7 @@ class Asking:
         timeout: Any,
         calibration: Any,
         fresh: object,
+        *,
         warm: Warm,
         warnings: Sequence[str],
     ) -> None:

@@ -96,12 +96,12 @@ class Ledger(
     Querying,
     Assembling,
     Auditing,
+    Maintaining,
     Compacting,
     Consolidating,
     Dreaming,
     Refreshing,
     Erasing,
-    Maintaining,
 ):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
     it. Safe for threads; several processes may share one folder."""

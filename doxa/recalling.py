@@ -147,7 +147,8 @@ class Recalling(Using):
         search, usage = self._searching(), self._usage
         warm = usage.warm(view.graph)
         told = () if usage.problem is None else (usage.problem,)
-        return Asking(search, self._stream, registry, self.embedder, view, *settings, warm, told)
+        at_hand = search, self._stream, registry, self.embedder, view
+        return Asking(*at_hand, *settings, warm=warm, warnings=told)
 
     def _searching(self) -> Search:
         self._stream.capture()  # refuses a closed ledger

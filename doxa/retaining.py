@@ -6,6 +6,7 @@ Nothing here touches what is true: an archived record is hidden, and comes back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.arguments import Instant, check_list, check_text, refuse_unknown
@@ -17,6 +18,7 @@ from doxa.using import Using
 
 if TYPE_CHECKING:
     from doxa.engine.belief import Belief
+    from doxa.engine.events import Policy
     from doxa.engine.fading import Due, Wanted
     from doxa.engine.shelving import Swept
 
@@ -280,10 +282,7 @@ class Retaining(Declaring, Using):
         events = []
         for start in range(0, len(chosen), AT_ONCE):
             some = chosen[start : start + AT_ONCE]
-            events += sweep(
-                self._stream,
-                lambda belief, some=some: archiving(belief, still(belief, some), reason),
-            )
+            events += sweep(self._stream, partial(_still, still, some, reason))
             if progress is not None:
                 progress(start + len(some), len(chosen))
         return Swept.of(events, kept=due.kept, left=left)
@@ -323,6 +322,18 @@ class Retaining(Declaring, Using):
         if not found:
             raise CallerError("ids is empty; give the ids of claims, summaries or citations")
         return list(dict.fromkeys(found)), belief
+
+
+def _still(
+    still: Callable[[Belief, list[int]], list[int]],
+    some: list[int],
+    reason: str,
+    belief: Belief,
+) -> list[Policy]:
+    """The events that archive those of some records that are still due."""
+    from doxa.engine.shelving import archiving
+
+    return archiving(belief, still(belief, some), reason)
 
 
 def check_limit(limit: object) -> None:

@@ -103,10 +103,12 @@ def printed_records(block: Block, view: TruthView) -> list[Key]:
 
 
 def _printed(block: Block, view: TruthView) -> Iterator[Key]:
+    from doxa.engine.candidates import Unread
     from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 
     graph = view.graph
-    candidates = {one.id: one for one in block._made.candidates or ()}
+    read = block._made.candidates or ()
+    candidates = {one.id: one for one in read if not isinstance(one, Unread)}
     for one in block._made.printed:
         given = candidates.get(one.id) if one.kind == "candidate" else None
         numbers = [view.find(one.id)] if given is None else _named(given, view)

@@ -1,8 +1,8 @@
 """What a commit asserts again: archived claims, which come back with it.
 
 A claim is asserted again by further evidence for it, by a claim that says the same in the same
-workspace, or by recording it once more. Where nothing was ever archived, none of this costs
-anything.
+workspace and is no conclusion, or by recording it once more. Where nothing was ever archived, none
+of this costs anything.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def asserted(
     for event in new:
         if isinstance(event, ev.Policy):
             named.update(graph.find(event.workspace, id) for id in event.archived + event.restored)
-        elif isinstance(event, ev.Claim):
+        elif isinstance(event, ev.Claim) and not event.because:
             said = {name: getattr(event, name) for name in ("subject", "predicate", "perspective")}
             found.update(dict.fromkeys(_same(belief, event.workspace, said, event.object)))
         elif isinstance(event, ev.Support) and event.stance == "supports":
@@ -151,7 +151,7 @@ def restored(belief: Belief, numbers: Iterable[int], position: int) -> list[ev.P
     graph, by_place = belief.graph, dict[int, list[str]]()
     for number in numbers:
         by_place.setdefault(graph.workspace_of(number), []).append(graph.id_of(number))
-    made = []
+    made: list[ev.Policy] = []
     for place, ids in by_place.items():
         workspace, id = graph.names.texts[place], f"restored-{position + len(made)}"
         while graph.find(workspace, id) != NONE:

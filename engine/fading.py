@@ -37,7 +37,7 @@ class Vitals(NamedTuple):
 
     number: int
     last: Instant
-    count: int
+    uses: int
     constant: float  # microseconds
     decay: float
     archived: bool
@@ -49,7 +49,7 @@ class Vitals(NamedTuple):
     @property
     def layer(self) -> Layer:
         """The layer that it is in."""
-        return layer(self.count)
+        return layer(self.uses)
 
     @property
     def kept(self) -> str | None:
@@ -64,7 +64,7 @@ class Vitals(NamedTuple):
             "id": graph.id_of(self.number),
             "workspace": graph.names.texts[graph.workspace_of(self.number)],
             "last": iso_or_none(moment_or_none(self.last)),
-            "count": self.count,
+            "uses": self.uses,
             "layer": str(self.layer),
             "decay": self.decay,
             "days": None if math.isinf(self.constant) else self.constant / DAY,
@@ -81,7 +81,7 @@ def vitals(belief: Belief, number: int, used: Used | None, now: Instant) -> Vita
     graph, k = belief.graph, belief.graph.position
     row, of_claim = number >> 3, number & 7 == CLAIM
     constant = _constant(belief, graph.c_ws[row], graph.c_kind[row], now) if of_claim else math.inf
-    last, count = used or _NEVER
+    last, uses = used or _NEVER
     last = max(last, _recorded(graph, number), _brought_back(belief, number))
     pinned = of_claim and any(
         belief.counts(entity(POLICY, policy), now, k) for policy in graph.pinnings.get(row)
@@ -93,7 +93,7 @@ def vitals(belief: Belief, number: int, used: Used | None, now: Instant) -> Vita
     left = floored(decay(now - last, constant), verified=verified, importance=scored, pinned=pinned)
     hides = archived(belief, number, now, k) and not pinned
     return Vitals(
-        *(number, last, count, constant, left, hides, pinned, verified, scored),
+        *(number, last, uses, constant, left, hides, pinned, verified, scored),
         expiry(belief, number, now, k),
     )
 
@@ -230,7 +230,8 @@ def _last_recorded(graph: Graph, count: int) -> Ints:
 
 
 def _at_rest(last: Ints, now: Instant) -> Ints:
-    return np.maximum(now - last, 0)
+    found: Ints = np.maximum(now - last, 0)
+    return found
 
 
 def _constants(belief: Belief, rows: Ints, now: Instant) -> Any:

@@ -170,7 +170,9 @@ class _Shelf:
         made = sayings._replace(seen=seen)
         if len(mine):
             fresh = numbers[mine], rows[mine], what[mine], positions[rows[mine]]
-            both = [np.concatenate(pair) for pair in zip(sayings[1:], fresh, strict=True)]
+            before = sayings.numbers, sayings.rows, sayings.what, sayings.positions
+            pairs = zip(before, fresh, strict=True)
+            both: list[Ints] = [np.concatenate([old, new]) for old, new in pairs]
             order = np.lexsort((both[1], both[0]))
             made = _Sayings(seen, *(column[order] for column in both))
             self._answers = {}

@@ -111,12 +111,9 @@ def _events(
         by_place.setdefault(graph.workspace_of(number), []).append(graph.id_of(number))
     for place, ids in by_place.items():
         for some in _parts(ids):
-            yield ev.Policy(
-                id=f"policy-{os.urandom(10).hex()}",
-                workspace=graph.names.texts[place],
-                reason=reason,
-                **{verb: tuple(some)},
-            )
+            said: Any = {verb: tuple(some), "reason": reason}
+            id, workspace = f"policy-{os.urandom(10).hex()}", graph.names.texts[place]
+            yield ev.Policy(id=id, workspace=workspace, **said)
 
 
 def _parts(ids: Sequence[str]) -> Iterator[list[str]]:

@@ -47,7 +47,7 @@ class Used(NamedTuple):
     """When a record was used last, in microseconds, and how often it was."""
 
     last: Instant
-    count: int
+    uses: int
 
 
 class Usage:
@@ -183,7 +183,8 @@ class Usage:
             if upto in (NONE, graph.position):
                 return warm
         statement = f"SELECT workspace, id, count FROM used WHERE count >= {WORKING} AND {_SOUND}"
-        rows = self._read(lambda connection: connection.execute(statement).fetchall(), [])
+        nothing: list[tuple[str, str, int]] = []
+        rows = self._read(lambda connection: connection.execute(statement).fetchall(), nothing)
         position = graph.position
         found = {(workspace, id): graph.find(workspace, id) for workspace, id, _ in rows}
         known = {found[w, id]: count for w, id, count in rows if found[w, id] != NONE}
