@@ -48,8 +48,8 @@ class Page:
             if known is None or not head.keys() <= known or head["v"] != version:
                 heads[i] = None
         if None in data:
-            for i, content in enumerate(contents):
-                if content is None:
+            for i, (kind, content) in enumerate(zip(kinds, contents, strict=True)):
+                if content is None and kind != GONE:
                     heads[i] = None
         return cls(kinds, heads, contents)
 
