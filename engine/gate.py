@@ -219,7 +219,7 @@ def _said(content: Mapping[str, object]) -> tuple[object, ...]:
 def _claim_of(event: ev.Event | Plain) -> _Claim | None:
     if isinstance(event, Plain):
         return _plain_claim(event) if event.type == "claim" else None
-    if not isinstance(event, ev.Claim):
+    if not isinstance(event, ev.Claim) or event.erased:
         return None
     return _Claim(event.workspace, event.id, event.predicate, _said(event.__dict__))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.adapters.exchange.kept_out import KeptOut, unreadable
+from doxa.adapters.exchange.kept_out import KeptOut, fallen, unreadable
 from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, quick_fields, shown
 from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
 from doxa.adapters.exchange.stubs import REDACTED, event_of
@@ -28,7 +28,6 @@ from doxa.engine.graph import NONE
 from doxa.engine.pages import GONE
 from doxa.engine.parse import parse
 from doxa.engine.plain import Plain, plain
-from doxa.engine.salvage import falls_with, named
 from doxa.engine.stream import Committed, Request
 
 if TYPE_CHECKING:
@@ -331,7 +330,8 @@ class _Import:
     def _refuse_event(self, item: _Item, error: DoxaError) -> None:
         """Sets the line of an event aside; one that was erased here does not come back, and what
         it said is not kept. One that says a rejected value is kept out."""
-        error = self._falls(item, error)
+        if self.without and isinstance(error, UnknownTarget):
+            error = fallen(item.event, error, self.without)
         if isinstance(error, ValueRejected):
             self._keep_out(item.line, error, item.said.workspace, item.said.id)
             self.without.setdefault(ev.Ref(item.said.workspace, item.said.id), error)
@@ -340,14 +340,6 @@ class _Import:
         if isinstance(error, WasErased):
             aside = self.aside[item.line.number]
             self.aside[item.line.number] = replace(aside, code=REDACTED)
-
-    def _falls(self, item: _Item, error: DoxaError) -> DoxaError:
-        """Why an event is refused: if it names what was kept out before, that."""
-        if isinstance(error, UnknownTarget) and self.without:
-            for role, key in named(item.event):
-                if key in self.without:
-                    return falls_with(item.event, role, self.without[key])
-        return error
 
     # ------------------------------------------------------------ commits
 

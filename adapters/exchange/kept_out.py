@@ -12,15 +12,16 @@ from doxa.adapters.exchange.lines import Line, shown
 from doxa.adapters.exchange.set_aside import identify
 from doxa.engine import events as ev
 from doxa.engine.blocking import Blocking
-from doxa.engine.errors import ValueRejected
+from doxa.engine.errors import DoxaError, ValueRejected
 from doxa.engine.fields import check_name, check_value
 from doxa.engine.gate import Gate, in_force
 from doxa.engine.rejecting import texts_in
+from doxa.engine.salvage import falls_with, named
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
 
-__all__ = ["KeptOut", "unreadable"]
+__all__ = ["KeptOut", "fallen", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,16 @@ def unreadable(
         meant = [value for value in said if row in gate.naming((value,), place, predicate)]
         audits.append(gate.blocking(row, home, known, meant))
     return gate.refusal(rows, place or "", known, audits), audits
+
+
+def fallen(
+    event: ev.Event, error: DoxaError, without: Mapping[ev.Ref, ValueRejected]
+) -> DoxaError:
+    """Why an event is refused: if it names what was kept out before, that."""
+    for role, key in named(event):
+        if key in without:
+            return falls_with(event, role, without[key])
+    return error
 
 
 _Found = tuple[str | None, str | None, str | None, list[object]]
