@@ -10,14 +10,16 @@ Pure: takes a belief and a registry, gives positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from doxa.engine.belief import CONTESTED, SUPERSEDED, WITHDRAWN, Belief
-from doxa.engine.gone import HYPOTHETICAL, LABELS, SOURCED, Columns, mark, spelled_out
-from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL, entity
+from doxa.engine.gone import HYPOTHETICAL, LABELS, SOURCED, Columns, marks, spelled_out
+from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL
 from doxa.engine.keyed import Keyed
 from doxa.engine.registry import Registry
 from doxa.engine.rows import HYPOTHESIS, SHARED
@@ -25,7 +27,8 @@ from doxa.engine.tables import Ints
 
 __all__ = ["Chosen", "Criteria", "choose", "described"]
 
-_OUT = WITHDRAWN | SUPERSEDED
+ROUNDS: Final = 32  # of looking for what stays, before it is followed from claim to claim
+_OUT: Final = WITHDRAWN | SUPERSEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,234 +58,250 @@ def choose(
     belief: Belief,
     registry: Registry,
     criteria: Criteria,
-    sizes: Callable[[Sequence[int]], Sequence[int]],
+    sizes: Callable[[Ints], Ints],
     reserved: Collection[int] = (),
 ) -> Chosen:
     """What of a log may be compacted, and is to be.
 
-    ``sizes`` gives the bytes of the events at some positions; what is ``reserved`` stays. O(claims
-    that nothing is left of, and what bears on them).
+    ``sizes`` gives the bytes of the events at some positions; what is ``reserved`` stays.
+    O(events), in numpy, and O(what premises and policies name).
     """
     choice = _Choice(belief, registry, reserved)
-    wanted = [c for c in choice.may_go() if _wanted(choice, c, criteria)]
-    if criteria.most is not None:
-        wanted = _up_to(choice, wanted, lambda claim: len(choice.groups[claim]), criteria.most)
+    wanted = choice.going & (choice.last <= criteria.upto)
+    if criteria.versions is not None:
+        wanted |= choice.going & choice.older(criteria.versions)
+    most = choice.events.size if criteria.most is None else criteria.most
+    wanted = choice.closed(choice.oldest(wanted, most))
     if criteria.freed > 0:
-        wanted = _with_bytes(choice, set(wanted), criteria, sizes)
-    return _chosen(choice, wanted)
+        wanted = _enough(choice, wanted, criteria.freed, most, sizes)
+    return choice.chosen(wanted)
 
 
-def _wanted(choice: _Choice, claim: int, criteria: Criteria) -> bool:
-    if choice.last[claim] <= criteria.upto:
-        return True
-    return criteria.versions is not None and choice.rank(claim) >= criteria.versions
-
-
-def _up_to(
-    choice: _Choice, claims: Iterable[int], size: Callable[[int], int], most: int
-) -> list[int]:
-    """The oldest claims, as many as fit."""
-    left, taken = most, []
-    for claim in sorted(claims, key=lambda claim: (choice.last[claim], claim)):
-        left -= size(claim)
-        if left < 0:
-            break
-        taken.append(claim)
-    return taken
-
-
-def _with_bytes(
-    choice: _Choice,
-    wanted: set[int],
-    criteria: Criteria,
-    sizes: Callable[[Sequence[int]], Sequence[int]],
-) -> list[int]:
+def _enough(
+    choice: _Choice, wanted: Ints, freed: int, most: int, sizes: Callable[[Ints], Ints]
+) -> Ints:
     """Those that are wanted anyway, and the oldest of all others until enough is freed."""
-    order = sorted(choice.groups, key=lambda claim: (choice.last[claim], claim))
-    of = {claim: sum(sizes(choice.groups[claim])) for claim in order}
-    count, room = 0, len(order)
-    while count < room:
-        found = choice.closed({*wanted, *order[:count]})
-        if sum(of[claim] for claim in found) >= criteria.freed:
-            break
-        count = min(room, count + max(64, count))
-    low, high = count // 2, count
+    each = choice.summed(sizes(choice.events))
+    order = choice.by_age(choice.going)
+
+    def taken(count: int) -> Ints:
+        more = wanted.copy()
+        more[order[:count]] = True
+        return choice.closed(choice.oldest(more, most))
+
+    low, high = 0, len(order)
     while low < high:  # the fewest that are enough
         middle = (low + high) // 2
-        found = choice.closed({*wanted, *order[:middle]})
-        if sum(of[claim] for claim in found) >= criteria.freed:
+        if int(each[taken(middle)].sum()) >= freed:
             high = middle
         else:
             low = middle + 1
-    taken = {*wanted, *order[:high]}
-    if criteria.most is not None:
-        return _up_to(choice, taken, lambda claim: len(choice.groups[claim]), criteria.most)
-    return list(taken)
-
-
-def _chosen(choice: _Choice, wanted: Iterable[int]) -> Chosen:
-    claims = np.array(sorted(choice.closed(set(wanted))), np.int64)
-    positions = {position for claim in claims.tolist() for position in choice.groups[claim]}
-    return Chosen(claims, np.array(sorted(positions), np.int64))
+    return taken(low)
 
 
 class _Choice:
-    """The claims of one log that may go, each with the positions of its events."""
+    """The claims of one log by row: which may go, all together, and when each changed last.
+
+    ``events`` are the positions of what goes with claims, ``owners`` whose each is.
+    """
 
     def __init__(self, belief: Belief, registry: Registry, reserved: Collection[int]) -> None:
         self.belief, self.graph, self.registry = belief, belief.graph, registry
-        self.reserved = reserved
-        self.groups: dict[int, list[int]] = {}
-        self.last: dict[int, int] = {}  # claim → its last change
-        self._ranks: dict[int, int] = {}
-        self._named = self._named_by_policies()
-        self._settled = {row for row, _ in self.graph.k_resolves.items()}
-        self._snapshots = _Snapshots(belief, registry)
+        graph = self.graph
+        self.count = len(graph.c_pos)
+        self.target, self.by = _column(graph.k_target), _column(graph.k_by)
+        self.events, self.owners = self._grouped()
+        self.last = np.zeros(self.count, np.int64)
+        np.maximum.at(self.last, self.owners, self.events)
+        self.before, self.after = self._edges()
+        going = self._dead() & ~self._contested()
+        going[self._named(reserved)] = False
+        since = _snapshots(belief, registry)
+        for claim in np.flatnonzero(going).tolist() if since else ():
+            going[claim] = not self._seen(since, claim)
+        self.going = self.closed(going)
 
-    def may_go(self) -> Collection[int]:
-        """The claims that may go, all together."""
-        contested = self._ever_contested()
-        for claim in self._dead():
-            if not contested[claim] and claim not in self._named:
-                group = self._group(claim)
-                if group is not None:
-                    self.groups[claim], self.last[claim] = group, max(group)
-        left = self.closed(set(self.groups))
-        self.groups = {claim: group for claim, group in self.groups.items() if claim in left}
-        return self.groups
+    # -- which go together
 
-    def closed(self, claims: set[int]) -> set[int]:
-        """Those of some claims that may go if all others stay: every claim that rests on them goes
-        too, and every one that they replaced."""
-        graph, left, waiting = self.graph, set(claims), list(claims)
+    def _grouped(self) -> tuple[Ints, Ints]:
+        """The positions of claims, of their supports, and of what corrected or withdrew any of
+        these, each beside the claim."""
+        graph = self.graph
+        claims = np.arange(self.count)
+        of = {CLAIM: claims, SUPPORT: _column(graph.s_claim), CORRECTION: self.target}
+        taken = _column(graph.w_target)
+        owner = np.full(len(taken), NONE)
+        for kind, owners in of.items():
+            mine = (taken & 7) == kind
+            owner[mine] = owners[taken[mine] >> 3]
+        again = np.flatnonzero((taken & 7) == WITHDRAWAL)  # each takes back an earlier one
+        for row in again.tolist():
+            owner[row] = owner[taken[row] >> 3]
+        columns = (graph.c_pos, graph.s_pos, graph.k_pos, graph.w_pos)
+        events = np.concatenate([_column(column) for column in columns])
+        owners = np.concatenate([claims, of[SUPPORT], self.target, owner])
+        pairs = np.unique(owners[owners != NONE] << 32 | events[owners != NONE])
+        return pairs & 0xFFFFFFFF, pairs >> 32
+
+    def _edges(self) -> tuple[Ints, Ints]:
+        """Pairs of claims: the first goes only with the second, which rests on it, or which it
+        replaced."""
+        claim_of = self.graph.s_claim
+        resting = [
+            (premise, claim_of[support])
+            for support, premises in self.graph.s_because.items()
+            for premise in premises
+        ]
+        pairs = np.array(resting, np.int64).reshape(-1, 2)
+        put_in = (self.by != NONE) & (self.target != NONE)
+        before = np.concatenate([pairs[:, 0], self.by[put_in]])
+        after = np.concatenate([pairs[:, 1], self.target[put_in]])
+        return before[before != after], after[before != after]
+
+    def closed(self, going: Ints) -> Ints:
+        """Those of some claims that may go if all others stay."""
+        left = going.copy()
+        before, after = self.before, self.after
+        for _ in range(ROUNDS):
+            stays = left[before] & ~left[after]
+            if not stays.any():
+                return left
+            left[before[stays]] = False
+        needing = left[before]
+        leading: dict[int, list[int]] = {}
+        for one, other in zip(before[needing].tolist(), after[needing].tolist(), strict=True):
+            leading.setdefault(other, []).append(one)
+        waiting = [claim for claim in leading if not left[claim]]
         while waiting:
-            claim = waiting.pop()
-            if claim not in left or self._needs(claim) <= left:
-                continue
-            left.discard(claim)
-            waiting += (c for s in graph.supports_of(claim) for c in graph.s_because.get(s))
-            waiting += (graph.k_by[k] for k in graph.corrections_of.get(claim))
+            for claim in leading.get(waiting.pop(), ()):
+                if left[claim]:
+                    left[claim] = False
+                    waiting.append(claim)
         return left
 
-    def _needs(self, claim: int) -> set[int]:
-        """The claims that have to go with one."""
-        graph = self.graph
-        resting = {graph.s_claim[support] for support in graph.dependents.get(claim)}
-        resting.update(graph.k_target[row] for row in graph.replaces.get(claim))
-        resting.discard(claim)
-        return resting
+    def older(self, versions: int) -> Ints:
+        """The claims of which there are so many newer versions, along their corrections."""
+        counts = np.ones(len(self.by), bool)
+        touched = np.unique(_column(self.belief.extents.owner))
+        for number in touched[(touched & 7) == CORRECTION].tolist():
+            counts[number >> 3] = bool(self.belief.extent_now(number))
+        counts &= (self.by != NONE) & (self.target != NONE)
+        target, by = self.target[counts], self.by[counts]
+        replaced = np.zeros(self.count, bool)
+        replaced[target] = True
+        found = np.ones(self.count, bool)
+        for _ in range(versions):
+            newest = target[~found[by]]
+            found = found & replaced
+            found[newest] = False
+            if not found.any():
+                break
+        return found
 
-    def rank(self, claim: int) -> int:
-        """How many newer versions of a claim there are, along its corrections."""
-        ranks, path = self._ranks, {claim: self._newer(claim)}
-        while path:
-            at, newer = next(reversed(path.items()))
-            further = next((by for by in newer if by not in ranks and by not in path), NONE)
-            if further != NONE:
-                path[further] = self._newer(further)
-                continue
-            del path[at]
-            ranks[at] = 1 + min(ranks.get(by, 0) for by in newer) if newer else 0
-        return ranks[claim]
+    # -- how many of them
 
-    def _newer(self, claim: int) -> list[int]:
-        by, belief = self.graph.k_by, self.belief
-        return [
-            by[row]
-            for row in self.graph.corrections_of.get(claim)
-            if by[row] != NONE and belief.extent_now(entity(CORRECTION, row))
-        ]
+    def summed(self, values: Ints) -> Ints:
+        """Values of the events, added up by claim."""
+        return np.bincount(self.owners, values, self.count).astype(np.int64)
 
-    # -- one claim
+    def by_age(self, claims: Ints) -> Ints:
+        """The rows of some claims, the oldest first."""
+        rows = np.flatnonzero(claims)
+        return rows[np.lexsort((rows, self.last[rows]))]
 
-    def _dead(self) -> Iterator[int]:
+    def oldest(self, claims: Ints, most: int) -> Ints:
+        """Of some claims the oldest, with no more events than a number of them."""
+        rows = self.by_age(claims)
+        counts = np.bincount(self.owners, minlength=self.count)[rows]
+        found = np.zeros(self.count, bool)
+        found[rows[np.cumsum(counts) <= most]] = True
+        return found
+
+    def chosen(self, claims: Ints) -> Chosen:
+        """Claims with the positions of all that goes with them."""
+        return Chosen(np.flatnonzero(claims), np.unique(self.events[claims[self.owners]]))
+
+    # -- which stay, whatever becomes of the others
+
+    def _dead(self) -> Ints:
         """The claims of which nothing is left: over their whole intervals they are withdrawn or
         corrected."""
         beliefs = self.belief.beliefs
-        leaves = np.array(beliefs.leaf_of, np.int64)
+        leaves = _column(beliefs.leaf_of)
         codes = np.frombuffer(bytes(beliefs.code), np.uint8)
-        one = leaves >= 0
-        gone = np.zeros(len(leaves), bool)
-        gone[one] = (codes[leaves[one]] & _OUT) != 0
-        several = set(np.flatnonzero(leaves < NONE).tolist())
-        for claim in np.flatnonzero(gone | (leaves < NONE)).tolist():
+        found = np.zeros(self.count, bool)
+        one = np.flatnonzero(leaves >= 0)
+        found[one] = (codes[leaves[one]] & _OUT) != 0
+        for claim in np.flatnonzero(leaves < NONE).tolist():
             own = self.belief.own(claim)
-            if claim not in several or beliefs.now_where(claim, _OUT, own) == own:
-                yield claim
+            found[claim] = beliefs.now_where(claim, _OUT, own) == own
+        return found
 
-    def _ever_contested(self) -> Ints:
+    def _contested(self) -> Ints:
+        """The claims that were ever contested."""
         beliefs = self.belief.beliefs
         codes = np.frombuffer(bytes(beliefs.code), np.uint8)
-        found = np.zeros(len(self.graph.c_pos), bool)
-        found[np.array(beliefs.owner, np.int64)[(codes & CONTESTED) != 0]] = True
+        found = np.zeros(self.count, bool)
+        found[_column(beliefs.owner)[(codes & CONTESTED) != 0]] = True
         return found
 
-    def _named_by_policies(self) -> set[int]:
-        """The claims that a policy says something of."""
+    def _named(self, reserved: Collection[int]) -> Ints:
+        """The claims that an artefact or a policy names, that a source may bring back, or that
+        something is still to be said of."""
         graph = self.graph
-        found: set[int] = set()
+        found: list[int] = []
         for naming in (graph.contradictions, graph.verifications, graph.pinnings):
-            found.update(naming.keys())
-        for numbers in (graph.policies_on.keys(), graph.erased):
-            found.update(number >> 3 for number in numbers if number & 7 == CLAIM)
+            found += naming.keys()
+        found += graph.k_candidates.keys()
         for one in graph.erased.values():
-            found.update(number >> 3 for id in one.agrees for number in graph.find_everywhere(id))
-        return found
+            found += (number >> 3 for id in one.agrees for number in graph.find_everywhere(id))
+        for number in (*graph.policies_on.keys(), *graph.erased, *self.registry.declared()):
+            if number & 7 == CLAIM:
+                found.append(number >> 3)
+            elif number & 7 == SUPPORT:
+                found.append(graph.s_claim[number >> 3])
+        unsettled = _column(graph.k_source) != NONE
+        for row in (*graph.k_unresolved, *graph.resolvers_of.keys()):
+            unsettled[row] = True
+        for row, _ in graph.k_resolves.items():
+            unsettled[row] = True
+        dangling = (self.target == NONE) & (self.by != NONE)
+        kept = np.isin(self.events, np.array(list(reserved), np.int64))
+        several = [
+            np.array(found, np.int64),
+            self.target[unsettled & (self.target != NONE)],
+            self.by[dangling],
+            self.owners[kept],
+        ]
+        return np.concatenate(several)
 
-    def _group(self, claim: int) -> list[int] | None:
-        """The positions of a claim, of its supports, and of what withdrew or corrected any of
-        them; ``None`` where it has to stay."""
-        graph, depends_on = self.graph, self.registry.depends_on
-        if graph.k_candidates.get(claim) or depends_on(entity(CLAIM, claim)):
-            return None
-        members = [entity(CLAIM, claim)]
-        for support in graph.supports_of(claim):
-            number = entity(SUPPORT, support)
-            if depends_on(number) or number in graph.erased:
-                return None
-            members.append(number)
-        for row in graph.corrections_of.get(claim):
-            unsettled = row in graph.k_unresolved or row in self._settled
-            if unsettled or graph.k_source[row] != NONE or graph.resolvers_of.get(row):
-                return None
-            members.append(entity(CORRECTION, row))
-        positions = set(map(graph.position_of, members))
-        while members:
-            for row in graph.withdrawals_of.get(members.pop()):
-                positions.add(graph.w_pos[row])
-                members.append(entity(WITHDRAWAL, row))
-        if any(graph.k_target[row] == NONE for row in graph.replaces.get(claim)):
-            return None
-        if self.reserved and not positions.isdisjoint(self.reserved):
-            return None
-        return None if self._snapshots.saw(claim, max(positions)) else sorted(positions)
-
-
-class _Snapshots:
-    """From when on something is bound to what is believed of a workspace, or of a subject in it."""
-
-    def __init__(self, belief: Belief, registry: Registry) -> None:
-        graph = self.graph = belief.graph
-        self.since: dict[tuple[int, int], int] = {}  # workspace and subject, or NONE for each
-        for row, snapshot in enumerate(graph.a_snapshot):
-            if not snapshot:
-                continue
-            bound = registry.at_registration(row)[1]
-            subjects = graph.subjects_of(row)
-            for subject in (NONE,) if subjects is None else subjects:
-                for place in (graph.a_ws[row], NONE):  # whose claims are seen, and the shared ones
-                    key = place, subject
-                    self.since[key] = min(bound, self.since.get(key, bound))
-
-    def saw(self, claim: int, last: int) -> bool:
-        """Whether anything that is bound to a snapshot may have seen a change of a claim, of which
-        the last was at a position."""
-        if not self.since:
-            return False
-        graph = self.graph
+    def _seen(self, since: dict[tuple[int, int], int], claim: int) -> bool:
+        """Whether anything that is bound to a snapshot may have seen a change of a claim."""
+        graph, last = self.graph, int(self.last[claim])
         place = NONE if graph.c_ws[claim] == SHARED else graph.c_ws[claim]
         places = ((place, NONE), (place, graph.c_subject[claim]))
-        return any(self.since.get(key, last) < last for key in places)
+        return any(since.get(key, last) < last for key in places)
+
+
+def _column(column: array[int]) -> Ints:
+    return np.array(column, np.int64)
+
+
+def _snapshots(belief: Belief, registry: Registry) -> dict[tuple[int, int], int]:
+    """From when on something is bound to what is believed of a workspace, or of a subject in it:
+    by workspace and subject, either of which may be NONE."""
+    graph = belief.graph
+    since: dict[tuple[int, int], int] = {}
+    for row, snapshot in enumerate(graph.a_snapshot):
+        if not snapshot:
+            continue
+        bound = registry.at_registration(row)[1]
+        subjects = graph.subjects_of(row)
+        for subject in (NONE,) if subjects is None else subjects:
+            for place in (graph.a_ws[row], NONE):  # whose claims are seen, and the shared ones
+                key = place, subject
+                since[key] = min(bound, since.get(key, bound))
+    return since
 
 
 # ---------------------------------------------------------------- what is kept of them
@@ -292,18 +311,19 @@ def described(belief: Belief, chosen: Chosen, keyed: Keyed) -> Columns:
     """What stays known of events that are to be compacted."""
     graph, claims = belief.graph, chosen.claims
     positions = chosen.positions
-    numbers = np.array(graph.ids.number, np.int64)[positions - 1]
-    spaces = np.array(graph.ids.workspace, np.int64)[positions - 1]
+    numbers = _column(graph.ids.number)[positions - 1]
+    spaces = _column(graph.ids.workspace)[positions - 1]
     used, workspace = np.unique(spaces, return_inverse=True)
     texts = graph.names.texts
     names = [texts[code] for code in used.tolist()]
+    id_at, places = graph.id_at, workspace.tolist()
     ids = [
-        mark(keyed, "id", names[place], graph.ids.texts[position - 1])
-        for place, position in zip(workspace.tolist(), positions.tolist(), strict=True)
+        f"{names[place]}\x00{id_at(position)}"
+        for place, position in zip(places, positions.tolist(), strict=True)
     ]
-    ends = np.array(graph.commit_last, np.int64)
-    at = np.array(graph.commit_at, np.int64)[np.searchsorted(ends, positions)]
-    starts, stops = (np.array(c, np.int64)[claims] for c in (graph.c_from, graph.c_to))
+    ends = _column(graph.commit_last)
+    at = _column(graph.commit_at)[np.searchsorted(ends, positions)]
+    starts, stops = (_column(c)[claims] for c in (graph.c_from, graph.c_to))
     pieces, low, high, known, until, code = _pieces(belief, claims)
     correction, by = _put_in(belief, positions, numbers)
     subject, predicate, perspective = (_marked(belief, claims, name, keyed) for name in LABELS[1:])
@@ -313,8 +333,8 @@ def described(belief: Belief, chosen: Chosen, keyed: Keyed) -> Columns:
         recorded_at=at,
         workspace=workspace,
         kind=numbers & 7,
-        id=np.array(ids, np.uint64),
-        event=np.searchsorted(positions, np.array(graph.c_pos, np.int64)[claims]),
+        id=marks(keyed, "id", ids),
+        event=np.searchsorted(positions, _column(graph.c_pos)[claims]),
         subject=subject,
         predicate=predicate,
         perspective=perspective,
@@ -335,36 +355,33 @@ def described(belief: Belief, chosen: Chosen, keyed: Keyed) -> Columns:
 def _marked(belief: Belief, claims: Ints, label: str, keyed: Keyed) -> Ints:
     """The marks of a name that each claim has."""
     graph = belief.graph
-    codes = np.array(getattr(graph, f"c_{label}"), np.int64)[claims]
+    codes = _column(getattr(graph, f"c_{label}"))[claims]
     used, places = np.unique(codes, return_inverse=True)
-    found = [mark(keyed, label, graph.names.texts[code]) for code in used.tolist()]
-    return np.array(found, np.uint64)[places]
+    texts = graph.names.texts
+    found: Ints = marks(keyed, label, [texts[code] for code in used.tolist()])[places]
+    return found
 
 
 def _flags(belief: Belief, claims: Ints) -> Ints:
     graph = belief.graph
-    found = np.frombuffer(bytes(graph.c_plain), np.uint8)[claims].copy()
-    found[np.array(graph.c_kind, np.int64)[claims] == HYPOTHESIS] |= HYPOTHETICAL
-    source = graph.s_source
-    for place, claim in enumerate(claims.tolist()):
-        if any(source[support] != NONE for support in graph.supports_of(claim)):
-            found[place] |= SOURCED
-    return found
+    found = np.frombuffer(bytes(graph.c_plain), np.uint8).copy()
+    found[_column(graph.c_kind) == HYPOTHESIS] |= HYPOTHETICAL
+    found[_column(graph.s_claim)[_column(graph.s_source) != NONE]] |= SOURCED
+    chosen: Ints = found[claims]
+    return chosen
 
 
 def _pieces(belief: Belief, claims: Ints) -> tuple[Ints, ...]:
     """How many rows each claim has in the history of beliefs, and the rows."""
     beliefs = belief.beliefs
-    owner = np.array(beliefs.owner, np.int64)
+    owner = _column(beliefs.owner)
     order = np.argsort(owner, kind="stable")
     sorted_owner = owner[order]
     first = np.searchsorted(sorted_owner, claims)
     counts = np.searchsorted(sorted_owner, claims, side="right") - first
     rows = order[spelled_out(first, counts)]
     codes = np.frombuffer(bytes(beliefs.code), np.uint8)
-    columns = (
-        np.array(c, np.int64) for c in (beliefs.low, beliefs.high, beliefs.known, beliefs.until)
-    )
+    columns = (_column(c) for c in (beliefs.low, beliefs.high, beliefs.known, beliefs.until))
     return (counts, *(column[rows] for column in columns), codes[rows])
 
 
@@ -372,8 +389,8 @@ def _put_in(belief: Belief, positions: Ints, numbers: Ints) -> tuple[Ints, Ints]
     """The corrections by claims that stay, and the positions of these."""
     graph = belief.graph
     places = np.flatnonzero((numbers & 7) == CORRECTION)
-    replacing = np.array(graph.k_by, np.int64)[numbers[places] >> 3]
+    replacing = _column(graph.k_by)[numbers[places] >> 3]
     places, replacing = places[replacing != NONE], replacing[replacing != NONE]
-    at = np.array(graph.c_pos, np.int64)[replacing]
+    at = _column(graph.c_pos)[replacing]
     stays = ~np.isin(at, positions)
     return places[stays], at[stays]

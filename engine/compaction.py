@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from doxa.engine.gaps import PAGE, Select, compacted_at
 from doxa.engine.holes import Moved
 from doxa.engine.log import Row, as_new
 from doxa.engine.stream import Stream
+from doxa.engine.tables import Ints
 from doxa.engine.transaction import Transaction
 
 __all__ = ["CompactingStream", "Done"]
@@ -138,15 +140,15 @@ class CompactingStream(Stream):
             for first, last in self.store.select(_RESERVED)
             for position in range(first, last + 1)
         }
-        sizes = _Sizes(self.store.select)
-        return choose(fold.belief, fold.registry, criteria, sizes.of, reserved)
+        sizes = partial(_sizes, self.store.select)
+        return choose(fold.belief, fold.registry, criteria, sizes, reserved)
 
     def _told(self, chosen: Chosen, statement: ev.Compaction) -> Done:
         positions = chosen.positions
         breaks = np.diff(positions) != 1
         firsts = positions[np.append(True, breaks)].tolist()
         lasts = positions[np.append(breaks, True)].tolist()
-        freed = sum(_Sizes(self.store.select).of(positions.tolist()))
+        freed = int(_sizes(self.store.select, positions).sum())
         return Done(
             tuple(zip(firsts, lasts, strict=True)),
             len(chosen.claims),
@@ -169,18 +171,17 @@ def _stated(transaction: Transaction, statement: ev.Compaction) -> int:
     return transaction.append([stored]).last
 
 
-class _Sizes:
-    """The bytes that go with events, read a page at a time."""
-
-    def __init__(self, select: Select) -> None:
-        self._select = select
-        self._known: dict[int, int] = {}
-        self._pages: set[int] = set()
-
-    def of(self, positions: Sequence[int]) -> list[int]:
-        """The bytes of the events at some positions, less what stays known of them."""
-        for page in {(position - 1) // PAGE for position in positions} - self._pages:
-            self._pages.add(page)
-            rows = self._select(_SIZES, (page * PAGE, (page + 1) * PAGE))
-            self._known.update((position, size + AROUND - KEPT) for position, size in rows)
-        return [self._known[position] for position in positions]
+def _sizes(select: Select, positions: Ints) -> Ints:
+    """The bytes that go with the events at some positions, less what stays known of them."""
+    found = np.zeros(len(positions), np.int64)
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
+    place = 0
+    while place < len(ordered):
+        after = int(ordered[place]) - 1
+        end = int(np.searchsorted(ordered, after + PAGE, side="right"))
+        rows = np.array(select(_SIZES, (after, after + PAGE)), np.int64).reshape(-1, 2)
+        at = np.searchsorted(rows[:, 0], ordered[place:end])
+        found[order[place:end]] = rows[at, 1] + (AROUND - KEPT)
+        place = end
+    return found

@@ -179,6 +179,15 @@ class Registry:
         """The artefacts that declare an entity, in no order."""
         return self._dependants.get(number)
 
+    def declared(self) -> Iterator[int]:
+        """All entities that artefacts declare."""
+        return self._dependants.keys()
+
+    def forget_fingerprints(self) -> None:
+        """Forgets what snapshots are bound to; it is found again."""
+        self._bound = {}
+        self._fingerprints = OrderedDict()
+
     def take(self, changes: Changes) -> None:
         """Notes which artefacts one commit reaches, and registers its new ones."""
         reached: dict[int, int] = {}
