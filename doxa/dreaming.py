@@ -123,8 +123,8 @@ class Dreaming(Using):
 
     def _noted_use(self) -> LastUsed:
         """When claims were last used, as far as that was noted beside the log."""
-        noted = {(place, id): last for place, id, last in self._usage.since(times.FIRST)}
-        return lambda workspace, id: noted.get((workspace, id))
+        noted = self._usage.since(times.FIRST)
+        return lambda workspace, id: noted.get(workspace, {}).get(id)
 
     def _related(self, view: TruthView, unused_since: int, last_used: LastUsed) -> Related:
         from doxa.projections.related import related
