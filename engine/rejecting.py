@@ -4,7 +4,8 @@ Values are JSON values and texts. Two are equal here that differ in nothing but 
 the Unicode normal form, or how their JSON is written. In this order:
 
 1. a text is brought to NFC, case-folded (Unicode's full folding: ``ß`` is ``ss``, and the ligature
-   ``ﬁ`` is ``fi``), and brought to NFC once more; each run of white space in it becomes one space, and none is left at its ends;
+   ``ﬁ`` is ``fi``), and brought to NFC once more; each run of white space in it becomes one space,
+   and none is left at its ends;
 2. a text that is then a JSON object or array, nested at most `NESTED` deep, is that value;
 3. numbers are by value, and true, false and null are themselves; lists are in their order, objects
    by their keys; every text in them, and every key, is brought to the form of step 1.

@@ -1,5 +1,7 @@
 """Which values are the same to a rejection, and which only look it."""
 
+# ruff: noqa: RUF001, RUF003
+
 from __future__ import annotations
 
 import json
