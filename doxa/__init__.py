@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from doxa.engine.errors import (
     CallerError,
     ClockError,
+    Compacted,
     ConflictError,
     Contested,
     CorrectionRing,
@@ -84,6 +85,7 @@ __all__ = [
     "CallerError",
     "Candidate",
     "ClockError",
+    "Compacted",
     "ConflictError",
     "Contested",
     "CorrectionRing",

@@ -112,12 +112,12 @@ def _reconciled(ledger: Ledger, one: TruthView, other: TruthView) -> Any:
     late, early = sorted((one, other), key=lambda view: -view.revision)
     found = ledger.reconcile(late, early)
     alone = ledger.reconcile(late)
-    return [repr((each.invalidated, each.restored, tuple(each.unchanged))) for each in (found, alone)]
+    return [
+        repr((each.invalidated, each.restored, tuple(each.unchanged))) for each in (found, alone)
+    ]
 
 
-def _questions(
-    view: TruthView, log: Log
-) -> Iterator[tuple[tuple[Any, ...], Callable[[], Any]]]:
+def _questions(view: TruthView, log: Log) -> Iterator[tuple[tuple[Any, ...], Callable[[], Any]]]:
     for key in log.claims:
         place, id = key
         if place not in (view.workspace, "" if view.shared else view.workspace):

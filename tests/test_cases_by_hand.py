@@ -333,3 +333,75 @@ def test_a_log_whose_end_was_cut_off_does_not_verify(tmp_path: Path) -> None:
     )
     assert told.returncode == 4, told.stderr
     assert head.chain in told.stdout + told.stderr
+
+
+# ---------------------------------------------------------------- compaction
+
+
+class _Days:
+    """A clock that is set by the day."""
+
+    def __init__(self) -> None:
+        self.day = 0
+
+    def __call__(self) -> datetime:
+        return NOON + timedelta(days=self.day)
+
+
+@shows("C099")
+def test_a_view_inside_the_window_is_answered_from_a_change_before_it(tmp_path: Path) -> None:
+    clock = _Days()
+    with doxa.open(tmp_path / "l", clock=clock) as ledger:
+        ledger.claim("x", "p", "quiet", source="s")
+        clock.day = 12
+        ledger.compact(older_than=10)
+        eight_days_ago = NOON + timedelta(days=4)
+        assert ledger.view(valid_at=NOON, known_at=eight_days_ago).value("x", "p") == "quiet"
+        assert ledger.view(valid_at=NOON, known_at=NOON).value("x", "p") == "quiet"
+
+
+@shows("C100")
+def test_each_of_twenty_versions_is_as_before_or_says_compacted(tmp_path: Path) -> None:
+    clock = _Days()
+    with doxa.open(tmp_path / "l", clock=clock) as ledger:
+        ledger.claim("x", "p", 0, source="s", id="v0")
+        for version in range(1, 21):
+            clock.day += 1
+            ledger.append(
+                [
+                    _claim(f"v{version}", version),
+                    {"event": "correction", "id": f"k{version}", "corrects": f"v{version - 1}",
+                     "by": f"v{version}"},
+                ]
+            )  # fmt: skip
+        assert ledger.compact(versions=5).claims == 16
+        for version in range(21):
+            view = ledger.view(valid_at=NOON, known_at=NOON + timedelta(days=version))
+            if version > 15:
+                assert view.value("x", "p") == version
+                assert view.standing(f"v{version}") == "reported"
+                continue
+            assert view.standing(f"v{version}") == "compacted"
+            with pytest.raises(doxa.Compacted) as refused:
+                view.value("x", "p")
+            assert refused.value.count > 0
+            assert len(bytes.fromhex(refused.value.digest)) == 32
+        assert ledger.verify().ok
+
+
+@shows("C102")
+def test_a_history_that_was_compacted_begins_when_it_knows_and_is_null_before(
+    tmp_path: Path,
+) -> None:
+    with prepared(CASES["C102"], tmp_path) as found:
+        ledger = found["ledger"]
+        ledger.append([_claim("b", 2), {"event": "correction", "id": "k", "corrects": "a",
+                                        "by": "b"}])  # fmt: skip
+        ledger.compact(versions=1)
+        lost, known = ledger.history("x", "p", valid_at="2024-06-01")
+        assert (lost.known_at, lost.values) == (None, None)
+        assert known.known_at is not None
+        assert known.values == (2,)
+        with pytest.raises(doxa.Compacted):
+            _ = lost.value
+        assert "1970" not in str((lost, known, found["view"]("2024-06-01").why("b")))
