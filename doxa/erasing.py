@@ -37,8 +37,9 @@ UNREACHABLE: Final = (
 
 
 class Record(NamedTuple):
-    """One event of a purge: its kind, its position, and the bytes of its content."""
+    """One event of a purge: where it is, its kind, its position, and the bytes of its content."""
 
+    workspace: str
     id: str
     kind: str
     position: int
@@ -167,19 +168,14 @@ class Erasing:
         """What a purge would erase, and the events that do it."""
         found, already = _planned(fold, names, workspace, with_residue)
         erased, residue = (self._records(fold, some) for some in (found.erased, found.residue))
-        return Purged(erased, residue, already), self._events(
-            fold, found, policy, workspace, reason
-        )
+        return Purged(erased, residue, already), self._events(fold, found, policy, reason)
 
-    def _events(
-        self, fold: Fold, found: Plan, policy: str, workspace: str, reason: str | None
-    ) -> list[ev.Policy]:
+    def _events(self, fold: Fold, found: Plan, policy: str, reason: str | None) -> list[ev.Policy]:
         from doxa.engine.purging import policies
 
         if not found.erased:
             return []
-        keyed = self.recorder.keyed
-        return policies(fold.belief, keyed, found, policy, workspace, reason)
+        return policies(fold.belief, self.recorder.keyed, found, policy, reason)
 
     def _records(self, fold: Fold, numbers: list[int]) -> tuple[Record, ...]:
         from doxa.engine.purging import kind_of
@@ -188,7 +184,13 @@ class Erasing:
         positions = [graph.position_of(number) for number in numbers]
         rows = self._stream.rows(positions)
         return tuple(
-            Record(graph.id_of(number), kind_of(graph, number), at, len(rows[at].data or b""))
+            Record(
+                graph.names.texts[graph.workspace_of(number)],
+                graph.id_of(number),
+                kind_of(graph, number),
+                at,
+                len(rows[at].data or b""),
+            )
             for number, at in zip(numbers, positions, strict=True)
         )
 

@@ -176,3 +176,4 @@ class Recalling(Using):
         """Writes down what is worth it."""
         if self._search is not None:
             self._search.save(closing=True)
+            self._search = None

@@ -70,7 +70,6 @@ _FOUND_AGAIN: Final = {
         "_object_keys",
         "_rivals_about",
         "_digested",
-        "_erased_rivals",
         "crowds",
     ),
     "registry": ("belief", "graph", "payload", "_bound", "_fingerprints"),

@@ -123,8 +123,7 @@ class Extents(Direct):
         predicate = graph.p_predicate.get(row)
         if predicate != NONE:
             everywhere = graph.p_ws[row] == self.belief.shared
-            saying = sorted(graph.erased_saying(graph.names.texts[predicate]))
-            for claim in (*self.belief.of_predicate(predicate), *saying):
+            for claim in self.belief.of_predicate(predicate):
                 if everywhere or graph.p_ws[row] == graph.c_ws[claim]:
                     self._dispute(claim, where, position)
 

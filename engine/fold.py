@@ -126,6 +126,7 @@ class Fold:
         if self.belief.graph.unblanked:
             self._complete_all()
             blank(self.belief, self.belief.graph.blank_out())
+            self.registry.forget_fingerprints()
 
     def _complete_all(self) -> None:
         belief, graph = self.belief, self.belief.graph

@@ -84,7 +84,7 @@ def ready(fields: Mapping[str, Any]) -> Event | Plain:
 def plainly(event: Event) -> Plain | None:
     """The same of an event that is ready; ``None`` for what is no plain claim or support."""
     kind, fields = type(event), event.__dict__
-    if (kind is not Claim and kind is not Support) or fields["because"]:
+    if (kind is not Claim and kind is not Support) or event.erased or fields["because"]:
         return None
     if fields.get("recall_when"):
         return None

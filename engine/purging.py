@@ -127,26 +127,41 @@ def _residue(graph: Graph, registry: Registry, chosen: dict[int, None]) -> Itera
 
 
 def policies(
-    belief: Belief, keyed: Keyed, found: Plan, name: str, workspace: str, reason: str | None
+    belief: Belief, keyed: Keyed, found: Plan, name: str, reason: str | None
 ) -> list[ev.Policy]:
-    """The events that erase what is planned, all of it in one workspace."""
+    """The events that erase what is planned, in each workspace its own."""
     graph = belief.graph
     made: list[ev.Policy] = []
-    for start in range(0, len(found.to_archive), AT_ONCE):
-        ids = tuple(map(graph.id_of, found.to_archive[start : start + AT_ONCE]))
+    for workspace, numbers in _parts(graph, found.to_archive):
         made.append(
             ev.Policy(
                 id=f"{name}/archived{len(made) + 1}",
                 workspace=workspace,
-                archived=ids,
+                archived=tuple(map(graph.id_of, numbers)),
                 reason="declares what is purged",
             )
         )
-    for start in range(0, len(found.erased), AT_ONCE):
-        part = [_erasure(belief, keyed, n) for n in found.erased[start : start + AT_ONCE]]
-        id = name if not start else f"{name}/{start // AT_ONCE + 1}"
-        made.append(ev.Policy(id=id, workspace=workspace, redacted=tuple(part), reason=reason))
+    first = len(made)
+    for workspace, numbers in _parts(graph, found.erased):
+        made.append(
+            ev.Policy(
+                id=name if len(made) == first else f"{name}/{len(made) - first + 1}",
+                workspace=workspace,
+                redacted=tuple(_erasure(belief, keyed, number) for number in numbers),
+                reason=reason,
+            )
+        )
     return made
+
+
+def _parts(graph: Graph, numbers: Iterable[int]) -> Iterator[tuple[str, list[int]]]:
+    """Entities by workspace, as many together as one policy names."""
+    places: dict[int, list[int]] = {}
+    for number in numbers:
+        places.setdefault(graph.workspace_of(number), []).append(number)
+    for workspace, some in places.items():
+        for start in range(0, len(some), AT_ONCE):
+            yield graph.names.texts[workspace], some[start : start + AT_ONCE]
 
 
 def _erasure(belief: Belief, keyed: Keyed, number: int) -> ev.Erasure:

@@ -32,8 +32,6 @@ class Rivalry(ABC):
         # groups of rivals by workspace and digests, and how many of them there are here
         self._rivals_about: dict[tuple[int, str, str], list[tuple[int, int, int, int]]] = {}
         self._digested = 0
-        # those of erased claims alone, by workspace and digests
-        self._erased_rivals: dict[tuple[int, str | None, str, str], RivalGroup] = {}
 
     @abstractmethod
     def own(self, claim: int) -> Intervals:
@@ -46,8 +44,6 @@ class Rivalry(ABC):
     def rival_group(self, claim: int) -> RivalGroup:
         """The held claims about the subject of a claim and its single-valued predicate."""
         graph = self.graph
-        if graph.erased and claim * 8 + CLAIM in graph.erased:
-            return self._group_of_erased(claim)
         ws, perspective = graph.c_ws[claim], graph.c_perspective[claim]
         subject, predicate = graph.c_subject[claim], graph.c_predicate[claim]
         group = self._rivals.get((ws, perspective, subject, predicate))
@@ -70,9 +66,9 @@ class Rivalry(ABC):
                 return code
         return NONE
 
-    def _group_of_erased(self, claim: int) -> RivalGroup:
-        """The rivals of an erased claim: those of its subject and predicate that are not erased,
-        where they were looked for, or else those that are. O(groups made meanwhile)."""
+    def group_of_erased(self, claim: int) -> RivalGroup | None:
+        """The rivals of an erased claim, where any that is not erased was looked for. O(groups
+        that were made meanwhile)."""
         graph = self.graph
         one = graph.erased[claim * 8 + CLAIM]
         assert one.subject is not None, one
@@ -87,15 +83,7 @@ class Rivalry(ABC):
         for place in self._rivals_about.get((graph.c_ws[claim], one.subject, one.predicate), ()):
             if graph.of_perspective(claim, texts[place[1]]):
                 return self._rivals[place]
-        key = graph.c_ws[claim], one.perspective, one.subject, one.predicate
-        group = self._erased_rivals.get(key)
-        if group is None:
-            group = self._erased_rivals[key] = RivalGroup()
-            for other in graph.erased_about.get(one.subject, ()):
-                fellow = graph.erased[other * 8 + CLAIM]
-                if key == (graph.c_ws[other], fellow.perspective, fellow.subject, fellow.predicate):
-                    group.note(other, self.object_key(other), self.held_hull(other))
-        return group
+        return None
 
     def fellows(self, claim: int) -> Iterator[int]:
         """The claims about the subject and predicate of a claim, and of its perspective, in its
@@ -136,4 +124,4 @@ class Rivalry(ABC):
     def forget_contents(self) -> None:
         """Forgets what claims say; it is found again where it still is."""
         self._rivals, self._object_keys = {}, {}
-        self._rivals_about, self._digested, self._erased_rivals = {}, 0, {}
+        self._rivals_about, self._digested = {}, 0

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from doxa.engine.fold import Fold
-from doxa.engine.graph import SOURCE, Graph
+from doxa.engine.graph import CLAIM, SOURCE, Graph
 from doxa.engine.history import History
 from doxa.engine.tables import NONE
 
@@ -66,7 +66,8 @@ def differences(one: Fold, other: Fold) -> Iterator[str]:
             texts[1].text(i) for i in range(len(texts[1]))
         ]:
             yield name
-    if not np.array_equal(*(_rows(f.belief.beliefs, None) for f in (one, other))):
+    gone = np.array([n >> 3 for n in graphs[0].erased if n & 7 == CLAIM], np.int64)
+    if not np.array_equal(*(_rows(f.belief.beliefs, None, gone) for f in (one, other))):
         yield "beliefs"
     extents = [_rows(f.belief.extents, r) for f, r in zip((one, other), ranks, strict=True)]
     if not np.array_equal(*extents):
@@ -104,8 +105,11 @@ def _lists(graph: Graph, name: str) -> dict[int, tuple[int, ...]]:
     return {key: tuple(values) for key, values in getattr(graph, name).items()}
 
 
-def _rows(history: History, ranks: Any) -> Any:
+def _rows(history: History, ranks: Any, but: Any = ()) -> Any:
+    """The rows of a history in one order, but for those of some owners: what corroborated or
+    contested a claim that is erased is gone with its content."""
     owners = _ints(history.owner).astype(np.int64)
     columns = [owners if ranks is None else _ranked(owners, ranks)]
     columns += [_ints(getattr(history, name)).astype(np.int64) for name in _ROWS]
-    return np.stack(columns)[:, np.lexsort(columns[::-1])]
+    found = np.stack(columns)[:, np.lexsort(columns[::-1])]
+    return found[:, ~np.isin(found[0], but)]

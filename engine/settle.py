@@ -311,9 +311,11 @@ class _Settlement(Extents):
 
     def _rivals_of(self, claim: int) -> RivalGroup | None:
         """The rivals of a claim, where its predicate has one value at a time."""
-        if self.graph.single_valued and self.belief.predicate_of(claim) in self.graph.single_valued:
-            return self.belief.rival_group(claim)
-        return None
+        graph, belief = self.graph, self.belief
+        if not graph.single_valued or belief.predicate_of(claim) not in graph.single_valued:
+            return None
+        erased = bool(graph.erased) and claim * 8 + CLAIM in graph.erased
+        return belief.group_of_erased(claim) if erased else belief.rival_group(claim)
 
     def _contradicting(self, policy: int) -> RivalGroup:
         """The held claims of a declared contradiction, each against all others."""
@@ -335,6 +337,8 @@ class _Settlement(Extents):
                 left = subtract(left, self._basis(row, left))
                 if not left:
                     return held
+        if graph.erased and claim * 8 + CLAIM in graph.erased:
+            return EMPTY  # it stands as redacted, whatever is held against it
         for policy in graph.contradictions.get(claim):
             counts = belief.extent_now(entity(POLICY, policy), left)
             if counts:
@@ -350,7 +354,7 @@ class _Settlement(Extents):
 
     def _single_valued(self, claim: int, where: Intervals) -> Iterator[Intervals]:
         graph = self.graph
-        declared = graph.single_valued.get(self.belief.predicate_of(claim), {})
+        declared = graph.single_valued.get(graph.c_predicate[claim], {})
         for workspace in {graph.c_ws[claim], self.belief.shared}:
             for row in declared.get(workspace, ()):
                 counts = self.belief.extent_now(entity(POLICY, row), where)

@@ -72,7 +72,7 @@ class Captured:
         self.workspace, self.shared, self.perspective = workspace, shared, perspective
         self.live, self.horizon, self.origin = live, horizon, origin
         self._workspaces: frozenset[int] = frozenset() if workspace else SHARED_ONLY
-        self._fingerprint: str | None = None
+        self._fingerprint = NONE, ""  # behind how much was erased when it was made
 
 
 V = TypeVar("V", bound="TruthView")
@@ -422,8 +422,10 @@ class TruthView(Captured):
         for row in rows:
             if not (graph.c_from[row] <= v < graph.c_to[row] and self.in_sight(row)):
                 continue
-            standing = belief.stood(row, v, k)  # ids and edges of what was erased stay
-            if standing in HELD or standing is Standing.HYPOTHESIS:
+            standing = stood = belief.standing(row, v, k)
+            if standing is Standing.REDACTED:  # where it was held, it leaves its mark
+                stood = belief.stood(row, v, k)
+            if stood in HELD or stood is Standing.HYPOTHESIS:
                 live = sorted(
                     graph.id_of(entity(SUPPORT, s)) for s in belief.live_supports(row, v, k)
                 )
@@ -442,10 +444,9 @@ class TruthView(Captured):
         supports: equal truth, equal fingerprint, whatever the route. BLAKE2b, 32 hex digits;
         O(claims), once."""
         # no lock is held meanwhile, as `cached_property` does: a fork would copy it locked
-        if self._fingerprint is None:
-            self._fingerprint = _digest(self.entries())
-        found = self._fingerprint
-        assert found is not None
+        erased, found = self._fingerprint
+        if erased != len(self.graph.blank):  # not yet, or something was erased since
+            self._fingerprint = erased, found = len(self.graph.blank), _digest(self.entries())
         return found
 
     def diff(self, other: TruthView) -> Diff:

@@ -151,8 +151,8 @@ class Truth:
         for claim in self._claims():
             if wanted is not None and not self._about(claim, wanted):
                 continue
-            standing = self._stood(claim)
-            if standing in HELD or standing == "hypothesis":
+            standing, stood = self._standing(claim), self._stood(claim)
+            if stood in HELD or stood == "hypothesis":
                 supports = tuple(sorted(s.key[1] for s in self._live(claim)))
                 entries.append(Entry(*claim.key, standing, supports))
         return tuple(sorted(entries))
