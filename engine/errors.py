@@ -21,6 +21,7 @@ __all__ = [
     "InvalidEvent",
     "InvalidSignature",
     "InvalidTime",
+    "KeyNeeded",
     "NewerFormat",
     "NotALedger",
     "NotHeld",
@@ -32,6 +33,8 @@ __all__ = [
     "ValueHeld",
     "ValueRejected",
     "ViewMoved",
+    "WasErased",
+    "WrongKeys",
     "workspace_in_words",
 ]
 
@@ -106,6 +109,21 @@ class InvalidSignature(CallerError):
     """A signed head that is not what was signed, or was signed with another key."""
 
     code = "invalid_signature"
+
+
+class WrongKeys(CallerError):
+    """An encrypted ledger without its key file, with another one's, or with one that lacks a key;
+    or a key file for a ledger that is not encrypted."""
+
+    code = "wrong_keys"
+
+
+class KeyNeeded(CallerError):
+    """A key is not destroyed while content that was not purged is encrypted with it; ``ids`` are
+    those of the events."""
+
+    code = "key_needed"
+    ids: tuple[str, ...] = ()
 
 
 class PayloadTooLarge(InvalidEvent):
@@ -193,6 +211,12 @@ class DuplicateId(ConflictError):
     """The id is in the log already, with other content."""
 
     code = "duplicate_id"
+
+
+class WasErased(DuplicateId):
+    """The id is that of an erased event, which does not come back."""
+
+    code = "was_erased"
 
 
 class RevisionConflict(ConflictError):

@@ -260,6 +260,8 @@ class Graph(Rows):
                 self.erased_at[entity(SUPPORT, self.c_carried[number >> 3])] = self.p_pos[row]
             if number not in self.erased:
                 self.unblanked[number] = one
+            else:
+                self._erase(number, one)
 
     def blank_out(self) -> list[int]:
         """Has what was just erased be without content; returns the entities that this is new for,
@@ -273,10 +275,11 @@ class Graph(Rows):
         return fresh
 
     def _erase(self, number: int, one: ev.Erasure) -> None:
-        if number in self.erased:
+        if number not in self.erased:
+            self.blank.append(number)
+        elif one.subject is None or self.erased[number].subject is not None:
             return
         self.erased[number] = one
-        self.blank.append(number)
         if number & 7 != CLAIM:
             return
         carried = self.c_carried[number >> 3]

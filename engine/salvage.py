@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from doxa.engine import events as ev
-from doxa.engine.errors import DoxaError, InvalidEvent, UnknownTarget, ValueRejected
+from doxa.engine.errors import DoxaError, InvalidEvent, UnknownTarget, ValueRejected, WasErased
 
 __all__ = ["falls_with", "leave_out", "named"]
 
@@ -63,8 +63,9 @@ def _falling(
     known: Callable[[ev.Ref], bool],
 ) -> Iterator[tuple[int, Refusal]]:
     """The events that fall with a refused one, and how they are told."""
-    if isinstance(event, ev.Correction) and event.by is not None:
-        index = there.get(event.key(event.by))
+    by = event.by if isinstance(event, ev.Correction) else None
+    if by is not None and not isinstance(error, WasErased):
+        index = there.get(event.key(by))
         if index is not None and isinstance(all_events[index], ev.Claim):
             yield index, _goes_with(event, error)
     key = ev.Ref(event.workspace, event.id)
