@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -137,7 +136,14 @@ def test_contradictions_are_told_of(path: Path) -> None:
 def test_the_mechanical_pass_needs_no_endpoint(path: Path) -> None:
     with doxa.open(path) as ledger:
         ledger.claim("ada", "lives_in", "London", id="again", source="letter")
+    before = ok("stats", path, "--json")
+    dry = run("dream", path, "--mechanical", "--dry-run")
+    head, row = dry.stdout.splitlines()
+    assert head.split() == ["step", "subject", "predicate", "claims", "id"]
+    assert row.split()[:5] == ["observed", "ada", "lives_in", "home,", "again"]
+    assert dry.stderr == "1 cluster, nothing written\n"
+    assert ok("stats", path, "--json") == before
     done = answer("dream", path, "--mechanical")
     (cluster,) = done["consolidation"]["clusters"]
     assert cluster["evidence"] == ["home", "again"]
-    assert json.loads(ok("view", path, "--valid-at", "now", "--json"))
+    assert run("dream", path, "--mechanical").stderr == "no clusters\n"
