@@ -21,7 +21,7 @@ from doxa.engine.envelope import Recalled
 from doxa.ledger import Ledger
 from doxa.oracle import Log, Truth
 from doxa.oracle.recall import Answer, Means, Question, recall
-from doxa.oracle.searched import TIERS, Filters
+from doxa.oracle.searched import LAYERS, TIERS, Filters
 from doxa.oracle.truth import HELD
 from doxa.projections.words import words
 from doxa.views import TruthView
@@ -134,6 +134,20 @@ class Speaker(Author):
         kind = super()._kind()
         return "summary" if kind == "withdrawal" and self.random.random() < 0.3 else kind
 
+    def _policy(self, event: Fields) -> Fields:
+        """Every third is about what is to be archived, or no longer; pins among it."""
+        chance = self.random.random()
+        if chance > 0.35:
+            return super()._policy(event)
+        workspace = event["workspace"]
+        if chance < 0.03:
+            event["pinned"] = self._one(workspace, "claim")
+        else:
+            verb = self.random.choice(("archived", "archived", "archived", "restored"))
+            kinds = ("claim", "claim", "summary")
+            event[verb] = list({self._one(workspace, self.random.choice(kinds)) for _ in range(3)})
+        return event
+
 
 class Spoken(Walk):
     """A ledger with an embedder on its way through a history."""
@@ -205,6 +219,8 @@ class Asked:
             options["standings"] = frozenset(every if standing == "any" else standing)
         if tier is not None:
             options["tiers"] = frozenset(tier)
+        if (layer := options.pop("layer", None)) is not None:
+            options["layers"] = frozenset(layer)
         boundary, scale = (0.5, 0.05) if self.boundary is None else PARAMETERS[self.boundary]
         return Question(
             self.query,
@@ -221,10 +237,12 @@ class Asked:
             **numbers,
         )
 
-    def answer(self, log: Log, found: Recalled) -> Answer:
-        """The twin's answer."""
+    def answer(
+        self, log: Log, found: Recalled, counts: Mapping[tuple[str, str], int] | None = None
+    ) -> Answer:
+        """The twin's answer, where records were used so often."""
         truth = Truth(log, self.place.valid_at, self.place.known_at, *self.place.scope)
-        question = self.question(found)
+        question = replace(self.question(found), counts=counts or {})
         if "scan_limit" in self.options:
             question = replace(question, limited=True)
         return recall(truth, question, MEANS)
@@ -271,6 +289,10 @@ def _options(random: Random, place: Place) -> dict[str, Any]:
         )
     if random.random() < 0.2:
         options["tier"] = random.sample(TIERS, random.choice((1, 2)))
+    if random.random() < 0.25:
+        options["archived"] = True
+    if random.random() < 0.15:
+        options["layer"] = random.sample(LAYERS, random.choice((1, 2)))
     sight = [place.scope.workspace] + [""] * place.scope.shared
     for name, values in (
         ("workspace", sight),
@@ -291,13 +313,26 @@ def wrong(asked: Asked, ledger: Ledger, log: Log, live: bool = False) -> str | N
     """What a ledger answers otherwise than the twin; None where nothing is."""
     try:
         found = asked.of(ledger, asked.view(ledger, live))
-        answer = asked.answer(log, found)
+        answer = asked.answer(log, found, _counts(ledger, log))
     except AssertionError as error:  # either side's: what it found can't be
         return f"{asked}: {error}"
     for what, ours, theirs in _compared(found, answer):
         if ours != theirs:
             return f"{what} of {asked}:\n  engine {ours!r}\n  oracle {theirs!r}"
     return None
+
+
+def _counts(ledger: Ledger, log: Log) -> dict[tuple[str, str], int]:
+    """How often the records of a ledger were used."""
+    used = ledger._usage.of([*log.claims, *log.artefacts])
+    return {key: each.uses for key, each in used.items()}
+
+
+def warm_some(ledger: Ledger, log: Log, random: Random) -> None:
+    """Uses some records, some of them often."""
+    for key in [*log.claims, *log.artefacts]:
+        if random.random() < 0.3:
+            ledger._usage.touch([key] * random.choice((1, 4, 5, 6, 20)), ledger.clock())
 
 
 def _compared(found: Recalled, answer: Answer) -> Iterator[tuple[str, Any, Any]]:
@@ -356,6 +391,8 @@ def near(expected: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 
 def first_difference(ledger: Ledger, log: Log, random: Random, questions: int) -> str | None:
     """The first thing that a ledger answers otherwise than the twin, of some questions."""
+    if random.random() < 0.4:
+        warm_some(ledger, log, random)
     for _ in range(questions):
         asked = some_question(random, log, ledger.embedder is not None)
         live = asked.place.known_at == log.head and random.random() < 0.5
