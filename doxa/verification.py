@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from doxa.engine import times
 from doxa.engine.checkpoint import bound
 from doxa.engine.errors import DamageError
 from doxa.engine.fold import Fold
+from doxa.engine.gaps import Gap, gaps_of
 from doxa.engine.graph import KINDS, NONE, Graph
 from doxa.engine.heads import Pin, compare
 from doxa.engine.log import Problem
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from doxa.oracle import Log
     from doxa.views import TruthView
 
-__all__ = ["Report", "audited", "stats", "verify"]
+__all__ = ["Report", "audited", "gaps_in", "stats", "verify"]
 
 INSTANTS: Final = 6  # valid times at which belief is compared
 REVISIONS: Final = 3  # and revisions, the head being one
@@ -93,7 +95,7 @@ def audited(store: LogStore, pins: Sequence[Pin] = ()) -> Report:
     if pins:
         try:
             end = store.head().position
-            report.problems += compare(pins, store.ledger_id, end, store.link_at)
+            report.problems += compare(pins, store.ledger_id, end, store.link_at, gaps_in(store))
             report.pinned = len(set(pins))
         except DamageError as error:
             report.problems.append(
@@ -105,6 +107,15 @@ def audited(store: LogStore, pins: Sequence[Pin] = ()) -> Report:
             "can't strike while only doxa writes to log.sqlite"
         )
     return report
+
+
+def gaps_in(store: LogStore) -> list[Gap]:
+    """The compacted stretches of a log. Raises `DamageError` where they can't be read."""
+    try:
+        with store.lent() as connection:
+            return gaps_of(lambda *query: connection.execute(*query).fetchall())
+    except (sqlite3.Error, TypeError) as error:
+        raise DamageError(f"what was compacted can't be read: {error}; run verify") from None
 
 
 def verify(

@@ -310,11 +310,6 @@ def read_manifest(path: Path) -> Backup:
     for name in _COUNTS:
         if type(fields.get(name)) is not int or fields[name] < 0:
             raise DamageError(f"{place} has {fields.get(name)!r:.60} as its {name}")
-    if fields["format"] > disk.FORMAT:
-        raise NewerFormat(
-            f"{path} is of a log of format {fields['format']}; this doxa reads up to "
-            f"{disk.FORMAT}: upgrade doxa"
-        )
     recorded_at = fields.get("recorded_at")
     named = {name: fields[name] for name in (*_SHAPES, *_COUNTS)}
     return Backup(path, recorded_at=recorded_at, **named)

@@ -8,6 +8,7 @@ tell: the link at that position must still be the same.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +16,14 @@ from typing import Any, Final, NamedTuple
 
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidTime, NewerFormat
+from doxa.engine.gaps import Gap
 from doxa.engine.log import NO_LINK, Head, Problem
 from doxa.engine.receipt import Receipt, as_receipt
 
 __all__ = ["Pin", "StatedHead", "as_head", "compare", "pins_of", "stated"]
 
+Link = tuple[int | None, bytes]  # when it was recorded, and the link
+LinkAt = Callable[[int], Link | None]
 VERSION: Final = 1
 _KEYS: Final = ("head", "ledger", "position", "recorded_at", "chain")
 _SIGNED: Final = ("key", "signature")
@@ -167,46 +171,73 @@ def compare(
     pins: Iterable[Pin],
     ledger_id: str,
     end: int,
-    link_at: Callable[[int], tuple[int, bytes] | None],
+    link_at: LinkAt,
+    gaps: Iterable[Gap] = (),
 ) -> list[Problem]:
-    """Where a log, which ends at ``end``, is not what was kept of it. Between the last position
-    that still fits and the first that does not, something was rewritten."""
+    """Where a log, which ends at ``end`` and has compacted stretches, is not what was kept of it.
+    Between the last position that still fits and the first that does not, something was rewritten.
+    """
+    compacted = list(gaps)
     problems: list[Problem] = []
+    unknown: list[Pin] = []
     fits = 0
     for pin in sorted(set(pins), key=lambda pin: pin.position):
         if pin.ledger not in (None, ledger_id):
-            problems.append(
-                Problem(
-                    0,
-                    "another_ledger",
-                    f"{pin.what} is of ledger {pin.ledger}, and this is {ledger_id}: name that "
-                    "ledger, or, if it was here, it was replaced",
-                )
+            text = (
+                f"{pin.what} is of ledger {pin.ledger}, and this is {ledger_id}: name that "
+                "ledger, or, if it was here, it was replaced"
             )
-        elif pin.position > end:
-            problems.append(
-                Problem(
-                    end,
-                    "truncated",
-                    f"the log ends at {end}, but {pin.what} that was kept is of position "
-                    f"{pin.position}: {pin.position - end} event(s) are cut off at the end",
-                )
+            problems.append(Problem(0, "another_ledger", text))
+            continue
+        if pin.position > end:
+            text = (
+                f"the log ends at {end}, but {pin.what} that was kept is of position "
+                f"{pin.position}: {pin.position - end} event(s) are cut off at the end"
             )
-        elif (differs := _differs(pin, link_at)) is not None:
-            code, text = differs
-            since = f"after {fits}, which still fits, and " if fits else ""
-            where = f"; it was rewritten {since}up to {pin.position}" if code == "rewritten" else ""
-            problems.append(Problem(pin.position, code, text + where))
-        else:
-            fits = pin.position
-    return problems
+            problems.append(Problem(end, "truncated", text))
+            continue
+        gap = _gap_at(compacted, pin.position)
+        if gap is not None and (pin.chain is None or pin.position < gap.last):
+            unknown.append(pin)
+            continue
+        # of a compacted stretch the last link is kept, and the next event is chained to it
+        at = link_at if gap is None else _always((pin.recorded_at, gap.chain))
+        differs = _differs(pin, at)
+        if differs is None:
+            fits = max(fits, pin.position if pin.chain is not None else 0)
+            continue
+        code, text = differs
+        since = f"after {fits}, which still fits, and " if fits else ""
+        where = f"; it was rewritten {since}up to {pin.position}" if code == "rewritten" else ""
+        problems.append(Problem(pin.position, code, text + where))
+    # what fits proves all that lies before it, what was compacted as well
+    return problems + [_lost(pin) for pin in unknown if pin.position > fits]
 
 
-def _differs(
-    pin: Pin, link_at: Callable[[int], tuple[int, bytes] | None]
-) -> tuple[str, str] | None:
+def _gap_at(gaps: list[Gap], position: int) -> Gap | None:
+    """The compacted stretch that a position lies in."""
+    place = bisect_right(gaps, position, key=lambda gap: gap.first) - 1
+    return gaps[place] if place >= 0 and position <= gaps[place].last else None
+
+
+def _always(link: Link) -> LinkAt:
+    return lambda position: link
+
+
+def _lost(pin: Pin) -> Problem:
+    return Problem(
+        pin.position,
+        "compacted",
+        f"event {pin.position} was compacted, and its link is gone: {pin.what} that was kept of it "
+        "shows nothing any more; give a head of a later position too",
+    )
+
+
+def _differs(pin: Pin, link_at: LinkAt) -> tuple[str, str] | None:
     """What one position, which is within the log, has otherwise than was kept of it."""
-    found = link_at(pin.position) if pin.position else (pin.recorded_at, NO_LINK)
+    found: Link | None = (pin.recorded_at, NO_LINK)
+    if pin.position:
+        found = link_at(pin.position)
     if found is None:
         return "gap", f"event {pin.position}, of which {pin.what} was kept, is missing"
     recorded_at, chain = found

@@ -7,12 +7,14 @@ what the log that is replaced has erased, and what the list of purged records sa
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -21,14 +23,15 @@ from doxa.engine import disk
 from doxa.engine.audit import id_in
 from doxa.engine.copies import CHUNK, COPY, Backup, alive, checked, flush, read_manifest, tidy
 from doxa.engine.errors import CallerError, DamageError, DoxaError, StorageError
+from doxa.engine.keyed import Keyed
 from doxa.engine.lockfile import LockFile
 from doxa.engine.log import Head, Row
+from doxa.engine.purged import PurgeList
 from doxa.engine.store import LogStore
 
 __all__ = ["Restored", "restore", "resurrected"]
 
 CACHE: Final = "cache"  # made anew from the log
-PURGED: Final = "purged"  # in the ledger's folder; it outlives every backup
 PATIENCE: Final = 5.0  # seconds to wait for a writer
 Told = Callable[[int, int], None]
 Rows = Iterable[list[Row]]
@@ -76,15 +79,20 @@ class Restored:
         }
 
 
-def resurrected(folder: Path, rows: Rows) -> list[int]:
-    """The positions of restored events whose content was purged from the ledger in a folder. Raises
-    `CallerError` where it has a list of purged records that can't be consulted."""
-    if (folder / PURGED).exists():
-        raise CallerError(
-            f"{folder / PURGED} lists what was purged, and this doxa can't read it; nothing was "
-            "restored, since purged records would come back: upgrade doxa"
-        )
-    return []
+def resurrected(folder: Path, rows: Rows, keyed: Callable[[], Keyed]) -> list[int]:
+    """The positions of restored events whose content was purged from the ledger in a folder, by the
+    list that it keeps; ``keyed`` gives what makes the digests of that list."""
+    listed = PurgeList.open(folder)
+    if not listed:
+        return []
+    found, made = [], keyed()
+    for page in rows:
+        for row in page:
+            if row.data is not None:
+                head = json.loads(row.head)
+                if listed.covers(head.get("workspace", ""), head["id"], made):
+                    found.append(row.position)
+    return found
 
 
 def restore(backup: Path, folder: Path, log: str, *, replace: bool, told: Told) -> Restored:
@@ -215,7 +223,7 @@ def _erase_again(new: Path, old: Path | None, folder: Path) -> tuple[str, ...]:
     if old is not None:
         _keep_secret(old, new)
     with LogStore.open(new, create=False) as store:
-        positions = set(resurrected(folder, store.read_rows()))
+        positions = set(resurrected(folder, store.read_rows(), partial(_secret_of, new, store)))
         if old is not None:
             with LogStore.open(old, create=False) as before:
                 positions |= set(_erased_since(before, store))
@@ -234,6 +242,19 @@ def _erased_since(before: LogStore, store: LogStore) -> Iterator[int]:
         for row in page:
             if row.data is None and before.link_at(row.position) == store.link_at(row.position):
                 yield row.position
+
+
+def _secret_of(new: Path, store: LogStore) -> Keyed:
+    """What makes the digests of the ledger in a backup. Raises `CallerError` where the backup is
+    older than its secret."""
+    with contextlib.closing(sqlite3.connect(new)) as connection:
+        if connection.execute("SELECT 1 FROM meta WHERE key='secret'").fetchone() is None:
+            raise CallerError(
+                "the folder lists what was purged, and the backup is from before its ledger had "
+                "the secret that the list is read with; nothing was restored, since purged records "
+                "would come back: take a later backup, or restore it in place of the ledger"
+            )
+    return store.keyed
 
 
 def _keep_secret(old: Path, new: Path) -> None:

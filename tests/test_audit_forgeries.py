@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import doxa
 from doxa.adapters.cli.app import app
 from doxa.engine.log import NO_LINK
-from doxa.verification import Report
+from doxa.verification import Report, gaps_in
 from tests.recorder_support import tampering
 
 LOG = "log.sqlite"
@@ -288,6 +288,30 @@ def test_a_head_whose_time_was_changed_is_told_from_a_log_that_was(folder: Path)
     changed = {**end.as_dict(), "recorded_at": "2020-01-01T00:00:00Z"}
     report = verified(folder, against=changed)
     assert named(report) == [(12, "statement", None)]
+
+
+def test_a_head_in_a_compacted_stretch_shows_nothing_until_a_later_one_fits(
+    folder: Path,
+) -> None:
+    kept = heads(folder)
+    with doxa.open(folder) as ledger:
+        for number in (1, 2, 3):
+            ledger.withdraw(f"c{number}", id=f"w{number}")
+        later = ledger.head()
+        ledger.compact(older_than=0, now="2200-01-01")
+        gaps = [(gap.first, gap.last) for gap in gaps_in(ledger.recorder)]
+        assert gaps[0] == (1, 3)
+        (link,) = [gap.chain.hex() for gap in gaps_in(ledger.recorder) if gap.last == 3]
+        report = ledger.verify(against=f"2:{link}")
+        assert named(report) == [(2, "compacted", None)]
+        assert ledger.verify(against=kept[0]).ok, "the last link of a stretch is kept"
+        assert ledger.verify(against=[f"2:{link}", kept[0]]).ok
+        wrong = ledger.verify(against="3:" + "0" * 64)
+        assert named(wrong) == [(3, "rewritten", None)]
+        assert ledger.verify(against=kept).problems == []
+        last = ledger.verify(against=later).problems
+        assert [problem.code for problem in last] in ([], ["compacted"])
+        assert ledger.verify(against=[later, ledger.head()]).ok
 
 
 # ---------------------------------------------------------------- as it is given

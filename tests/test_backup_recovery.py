@@ -22,9 +22,8 @@ from typer.testing import CliRunner, Result
 import doxa
 from doxa.adapters.cli.app import app
 from doxa.adapters.exchange import export_events
-from doxa.engine import recovery
 from doxa.engine.copies import COPY, MANIFEST
-from doxa.engine.log import Row
+from doxa.verification import gaps_in
 from tests.histories import INSTANTS, moment
 from tests.recorder_support import environment, tampering
 from tests.trials import answers
@@ -226,6 +225,16 @@ def flip(backup: Path, at: int) -> None:
     (backup / COPY).write_bytes(data)
 
 
+def newer(backup: Path) -> None:
+    """A log as a later doxa might write it."""
+    from doxa.engine.copies import digest_of
+
+    with tampering(backup / COPY) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    size = (backup / COPY).stat().st_size
+    edit(backup, format=99, sha256=digest_of(backup / COPY), bytes=size)
+
+
 def swap_event(backup: Path) -> None:
     """Another value in an event, with a digest of the file to match."""
     from doxa.engine.copies import digest_of
@@ -258,7 +267,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[doxa.DoxaError]]] = {
     "a count that is none": (lambda b: edit(b, events=-1), doxa.DamageError),
     "a manifest that is gone": (lambda b: os.remove(b / MANIFEST), doxa.CallerError),
     "nothing": (lambda b: shutil.rmtree(b), doxa.CallerError),
-    "a newer format of the log": (lambda b: edit(b, format=99), doxa.NewerFormat),
+    "a newer format of the log": (newer, doxa.NewerFormat),
     "a newer backup": (lambda b: edit(b, backup=99), doxa.NewerFormat),
 }  # fmt: skip
 
@@ -305,32 +314,84 @@ def test_what_was_erased_since_the_backup_is_erased_again(folder: Path, backup: 
     assert "1 of them again" in str(made)
 
 
-def test_what_a_list_of_purged_records_names_is_erased_again(
-    folder: Path, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def named(place: Path, rows: Any) -> list[int]:
-        assert place == tmp_path / "again"
-        every: list[Row] = [row for page in rows for row in page]
-        return [row.position for row in every if b'"c7"' in row.head]
-
-    monkeypatch.setattr(recovery, "resurrected", named)
-    made = doxa.restore_backup(backup, tmp_path / "again")
-    assert made.erased_again == ("c7",)
-    assert all(b'value 7"' not in data for data in everything(tmp_path / "again").values())
-    with doxa.open(tmp_path / "again") as ledger:
-        assert ledger.verify().ok
-        assert ledger.head() == told(folder)[0]
+def purged(folder: Path) -> Path:
+    """A ledger from which a claim of each of two workspaces of the same id is purged, once."""
+    with doxa.open(folder) as ledger:
+        ledger.claim("s7", "p", "theirs", id="c7", source="register", workspace="w")
+        backup = backed_up(folder, folder.parent / "full")
+        ledger.archive(["c7", "c9"])
+        ledger.purge(["c7", "c9"])
+    return backup
 
 
-def test_a_list_of_purged_records_that_cannot_be_read_lets_nothing_come_back(
-    backup: Path, tmp_path: Path
-) -> None:
+def test_what_was_purged_is_purged_in_the_restored_ledger_too(folder: Path, tmp_path: Path) -> None:
+    backup = purged(folder)
     again = tmp_path / "again"
     again.mkdir()
-    (again / "purged").write_bytes(b"")
-    with pytest.raises(doxa.CallerError, match="nothing was restored"):
+    listed = (folder / "purged").read_bytes()
+    (again / "purged").write_bytes(listed)
+    made = doxa.restore_backup(backup, again)
+    assert made.erased_again == ("c7", "c9")
+    held = everything(again)
+    assert held["purged"] == listed
+    for name, data in held.items():
+        assert b'"value 7"' not in data, name
+        assert b'"value 9"' not in data, name
+    assert any(b'"theirs"' in data for data in held.values())
+    with doxa.open(again) as ledger:
+        assert ledger.verify().ok
+        view = ledger.view(valid_at="2024-01-01")
+        assert (view.standing("c7"), view.standing("c8")) == ("redacted", "reported")
+
+
+def test_what_was_purged_stays_so_where_the_ledger_itself_is_replaced(folder: Path) -> None:
+    backup = purged(folder)
+    os.remove(folder / "purged")  # the log that is replaced says so as well
+    made = doxa.restore_backup(backup, folder, replace=True)
+    assert made.erased_again == ("c7", "c9")
+    assert all(b'"value 7"' not in data for data in everything(folder).values())
+
+
+def test_a_list_without_the_secret_that_it_is_read_with_lets_nothing_come_back(
+    folder: Path, tmp_path: Path
+) -> None:
+    from doxa.engine.copies import digest_of
+
+    backup = purged(folder)
+    with tampering(backup / COPY) as connection:
+        connection.execute("DELETE FROM meta WHERE key='secret'")
+    edit(backup, sha256=digest_of(backup / COPY), bytes=(backup / COPY).stat().st_size)
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "purged").write_bytes((folder / "purged").read_bytes())
+    with pytest.raises(doxa.CallerError, match="purged records would come back"):
         doxa.restore_backup(backup, again)
-    assert everything(again) == {"purged": b""}
+    assert everything(again).keys() == {"purged"}
+    made = doxa.restore_backup(backup, folder, replace=True)  # which has the secret
+    assert made.erased_again == ("c7", "c9")
+
+
+def test_a_list_that_cannot_be_read_lets_nothing_come_back(backup: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    (again / "purged").mkdir(parents=True)
+    with pytest.raises(doxa.StorageError, match="lists what was purged"):
+        doxa.restore_backup(backup, again)
+    assert not (again / LOG).exists()
+
+
+def test_a_compacted_ledger_is_backed_up_and_restored_as_it_is(
+    folder: Path, tmp_path: Path
+) -> None:
+    with doxa.open(folder) as ledger:
+        ledger.withdraw("c3", id="w")
+        ledger.compact(older_than=0, now="2200-01-01")
+        assert gaps_in(ledger.recorder)
+        ledger.backup(tmp_path / "compacted")
+        head = ledger.head()
+    doxa.restore_backup(tmp_path / "compacted", tmp_path / "again")
+    assert told(tmp_path / "again") == told(folder)
+    with doxa.open(tmp_path / "again") as ledger:
+        assert ledger.verify(against=head).ok
 
 
 # ---------------------------------------------------------------- interruptions
