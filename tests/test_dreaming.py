@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -427,9 +427,25 @@ def test_answers_in_between_show_that_the_endpoint_works(ledger: doxa.Ledger) ->
     assert (done.calls, len(done.refused), done.stopped) == (6, 5, False)
 
 
-def test_what_moves_while_the_model_thinks_is_not_recorded(ledger: doxa.Ledger) -> None:
+def _withdrawn(ledger: doxa.Ledger) -> None:
+    ledger.withdraw("work")
+
+
+def _contested(ledger: doxa.Ledger) -> None:
+    ledger.support("work", source="the mill", stance="refutes")
+
+
+def _derived_only(ledger: doxa.Ledger) -> None:
+    ledger.support("work", because=["home"])
+    ledger.withdraw(doxa.Source("letter"))
+
+
+@pytest.mark.parametrize("happens", [_withdrawn, _contested, _derived_only])
+def test_what_moves_while_the_model_thinks_is_not_recorded(
+    ledger: doxa.Ledger, happens: Callable[[doxa.Ledger], None]
+) -> None:
     def meanwhile(request: Request) -> str:
-        ledger.withdraw("work")
+        happens(ledger)
         return json.dumps({"insight": "They rhyme.", "cites": ["home", "work"]})
 
     with serving(answering(meanwhile)) as server:
