@@ -14,6 +14,7 @@ from doxa.engine.stream import Request, Stream
 from doxa.views import TruthView
 
 if TYPE_CHECKING:
+    from doxa.engine.usage import Usage
     from doxa.projections.clusters import LastUsed
     from doxa.projections.consolidation import Consolidated, Step
 
@@ -31,7 +32,8 @@ class Consolidation:
 
     ``clusters`` are in the order in which they were taken up, the longest unused first;
     ``remaining`` says how many more wait for the next run, beyond the limit; ``archived`` are the
-    ids of the claims that were archived behind their observations.
+    ids of the claims that were archived behind their observations, ``restored`` of those that were,
+    and whose observation stands no longer.
     """
 
     clusters: tuple[Consolidated, ...]
@@ -39,6 +41,7 @@ class Consolidation:
     revision: int
     dry_run: bool
     archived: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
 
     def of(self, step: Step | str) -> list[Consolidated]:
         """The clusters that became one thing: `observed`, `declared`, …"""
@@ -58,6 +61,7 @@ class Consolidation:
             "revision": self.revision,
             "dry_run": self.dry_run,
             "archived": list(self.archived),
+            "restored": list(self.restored),
         }
 
 
@@ -69,6 +73,11 @@ class Consolidating:
     if TYPE_CHECKING:
         clock: Callable[[], int]
         view: Callable[..., TruthView]
+        usage: Callable[..., list[dict[str, Any]]]
+        archive: Callable[..., object]
+        restore: Callable[..., object]
+        workspace_revision: Callable[[str], int]
+        _usage: Usage
 
     def consolidate(
         self,
@@ -93,11 +102,14 @@ class Consolidating:
         no rivals yet, their contradiction is declared; what is contested is not merged.
 
         At most ``limit`` clusters are written, the longest unused first: ``last_used(workspace,
-        id)`` says when in microseconds, and where it says ``None``, or is left out, it is when the
-        claim was recorded. A pass that follows goes on where this one ended; one that finds all
-        done writes nothing. ``archive`` archives what an observation says, unless it is protected.
+        id)`` says when in microseconds (left out: as `usage` knows); where it says ``None`` it is
+        when the claim was recorded. A pass that follows goes on where this one ended; one that
+        finds all done writes nothing. ``archive`` archives what observations rest on, in a commit
+        of its own, less what is pinned, verified, scored above 0, or was brought back by somebody;
+        what was archived so comes back with the next pass once no observation that stands says it.
         With ``dry_run`` nothing is written, and the same is told. ``progress(clusters done,
-        total)`` is called now and then.
+        total)`` is called now and then. O(claims), as long as few of one subject and predicate
+        share their rarest words.
         """
         check_text(workspace, "workspace")
         for name, value in (("kind", kind), ("perspective", perspective)):
@@ -105,15 +117,45 @@ class Consolidating:
                 check_text(value, name)
         if limit is not None and (type(limit) is not int or limit < 0):
             raise CallerError(f"limit is {limit!r:.80}; give a number of clusters, or leave it out")
-        if archive:
-            _archiver(self)
         at = times.moment(self.clock()) if valid_at is None else valid_at
         options = {"valid_at": at, "workspace": workspace, "perspective": perspective}
-        run = _Run(self, options, {"kind": kind, "last_used": last_used}, limit, progress)
+        used = _used(self._usage) if last_used is None else last_used
+        run = _Run(self, options, {"kind": kind, "last_used": used}, limit, progress)
         done = run.dry() if dry_run else run.written()
-        if not archive or dry_run:
-            return done
-        return replace(done, archived=_archived(self, done.clusters, workspace))
+        from doxa.projections.observations import SHELVED
+
+        view = self.view(shared=False, **options)
+        away, back = self._shelved(view, done, kind, archive)
+        if not dry_run:
+            if away:
+                self.archive(away, reason=SHELVED, workspace=workspace)
+            if back:
+                self.restore(back, reason=SHELVED, workspace=workspace)
+        revision = self.workspace_revision(workspace)
+        return replace(done, archived=tuple(away), restored=tuple(back), revision=revision)
+
+    def _shelved(
+        self, view: TruthView, done: Consolidation, kind: str | None, archive: bool
+    ) -> tuple[list[str], list[str]]:
+        """What observations say, those of the pass and earlier ones, and is neither protected nor
+        archived, nor was brought back by somebody; and what is to come back, as its observation
+        stands no longer."""
+        from doxa.projections.observations import Observations
+
+        observations = Observations(view)
+        replaced = {id for each in done for id in each.supersedes}
+        made = {id for each in done if each.events for id in each.observed}
+        said, alone = observations.shelves(kind, replaced, made)
+        if not (archive and said):
+            return [], alone
+        away = [
+            vital["id"]
+            for vital in self.usage(said, workspace=view.workspace, now=view.valid_at)
+            if not (vital["archived"] or vital["pinned"] or vital["verified"])
+            and not vital["importance"]
+            and not observations.brought_back(vital["id"])
+        ]
+        return away, alone
 
 
 class _Run:
@@ -196,28 +238,7 @@ def _in_order(clusters: Sequence[Consolidated]) -> tuple[Consolidated, ...]:
     return tuple(sorted(clusters, key=lambda each: each.last_used))
 
 
-def _archiver(ledger: object) -> Callable[..., Any]:
-    """What archives claims."""
-    found = getattr(ledger, "archive", None)
-    if found is None:
-        raise CallerError("archive: this ledger can't archive claims; consolidate without it")
-    call: Callable[..., Any] = found
-    return call
-
-
-def _archived(
-    ledger: Consolidating, clusters: Sequence[Consolidated], workspace: str
-) -> tuple[str, ...]:
-    """Archives what the observations of some clusters say; the ids of what was archived."""
-    from doxa.projections.consolidation import Step
-
-    ids = [
-        id
-        for each in clusters
-        if each.step in (Step.OBSERVED, Step.RESTORED)
-        for id in each.evidence
-    ]
-    if not ids:
-        return ()
-    _archiver(ledger)(ids, reason="consolidated", workspace=workspace)
-    return tuple(ids)
+def _used(usage: Usage) -> LastUsed:
+    """When claims were used last, as far as that is known."""
+    at = usage.since(times.NEG)
+    return lambda workspace, id: at.get(workspace, {}).get(id)

@@ -66,6 +66,11 @@ class Consolidated:
     last_used: int = times.NEG
     events: tuple[ev.Event, ...] = ()
 
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """The evidence of an observation that is made, or stands again."""
+        return self.evidence if self.step in (Step.OBSERVED, Step.RESTORED) else ()
+
     def as_dict(self) -> dict[str, Any]:
         """The cluster as a JSON object."""
         names = ("subject", "predicate", "kind", "perspective", "id", "object", "text", "proofs")

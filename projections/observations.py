@@ -6,19 +6,21 @@ What consolidations record is told from what people record by these ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from doxa.engine import events as ev
 from doxa.engine.belief import HELD, Standing
-from doxa.engine.graph import CLAIM, CORRECTION, NONE, entity
+from doxa.engine.declared import ARCHIVED, RESTORED
+from doxa.engine.graph import CLAIM, CORRECTION, NONE, POLICY, entity
 from doxa.engine.insight import keyed
 from doxa.engine.retention import archived
 from doxa.engine.view import TruthView
 
-__all__ = ["OBSERVATION", "Observations", "Told"]
+__all__ = ["OBSERVATION", "SHELVED", "Observations", "Told"]
 
 OBSERVATION: Final = "observation"  # the kind of the claims, and how their ids begin
+SHELVED: Final = "consolidated"  # why what an observation says is archived, and brought back
 
 
 class Told(NamedTuple):
@@ -54,6 +56,62 @@ class Observations:
     def evidence(self, row: int) -> frozenset[int]:
         """The rows of the claims that an observation rests on."""
         return frozenset(self.graph.s_because.get(self.graph.c_carried[row]))
+
+    def shelves(
+        self, kind: str | None, but: Collection[str], also: Collection[str]
+    ) -> tuple[list[str], list[str]]:
+        """The ids of the claims that standing observations rest on, and of those that were archived
+        behind one that no longer stands, though they are held; of claims of one kind where it is
+        given. ``but`` some observations that will fall, ``also`` claims that new ones will rest on.
+        O(claims).
+        """
+        graph = self.graph
+        spoken: dict[int, bool] = {}  # claim → whether an observation that stands rests on it
+        for item in self.view.claims(kind=OBSERVATION, standing="any"):
+            if self._ours(item.row):
+                stands = item.held and item.id not in but
+                for claim in self.evidence(item.row):
+                    spoken[claim] = spoken.get(claim, False) or stands
+        spoken |= {self.view.find(id) >> 3: True for id in also}
+        of_kind = [
+            row
+            for row in sorted(spoken)
+            if kind is None or graph.names.texts[graph.c_kind[row]] == kind
+        ]
+        said = [graph.claim_id(row) for row in of_kind if spoken[row]]
+        alone = [row for row in of_kind if not spoken[row] and self._put_away(row)]
+        return said, [graph.claim_id(row) for row in alone]
+
+    def _put_away(self, row: int) -> bool:
+        """Whether a held claim was archived by a consolidation."""
+        newest = self._hiding(row)
+        return (
+            newest != NONE
+            and self.graph.p_what[newest] == ARCHIVED
+            and self._by_us(newest)
+            and self.belief.held(row, self.view.v, self.view.k)
+        )
+
+    def brought_back(self, id: str) -> bool:
+        """Whether a claim was restored from the archive last, by somebody."""
+        newest = self._hiding(self.view.find(id) >> 3)
+        return newest != NONE and self.graph.p_what[newest] == RESTORED and not self._by_us(newest)
+
+    def _hiding(self, row: int) -> int:
+        """The newest policy that counts and hides a claim, or shows it again."""
+        graph, view = self.graph, self.view
+        for policy in reversed(graph.policies_on.get(entity(CLAIM, row))):
+            if (
+                graph.p_what[policy] in (ARCHIVED, RESTORED)
+                and graph.p_pos[policy] <= view.k
+                and self.belief.counts(entity(POLICY, policy), view.v, view.k)
+            ):
+                return policy
+        return NONE
+
+    def _by_us(self, policy: int) -> bool:
+        event = self.view.payload(self.graph.p_pos[policy])
+        return isinstance(event, ev.Policy) and event.reason == SHELVED
 
     def _ours(self, row: int) -> bool:
         graph = self.graph

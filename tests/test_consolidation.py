@@ -275,6 +275,75 @@ def test_what_is_left_of_archived_evidence_is_observed_anew(ledger: doxa.Ledger)
     assert one(ledger.consolidate(valid_at=DAY)).evidence == ("b", "c", "d")
 
 
+def hits(ledger: doxa.Ledger) -> list[str]:
+    return [hit.id for hit in ledger.recall("Ada London", view=ledger.view(valid_at=DAY)).hits]
+
+
+def test_what_an_observation_says_can_be_archived_unless_it_is_protected(
+    ledger: doxa.Ledger,
+) -> None:
+    london(ledger, "a", "b", "c", "d", "e")
+    ledger.pin("a")
+    ledger.verify_claim("b")
+    ledger.score("c", 0.1)
+    dry = ledger.consolidate(valid_at=DAY, archive=True, dry_run=True)
+    done = ledger.consolidate(valid_at=DAY, archive=True)
+    assert dry.archived == done.archived == ("d", "e")
+    assert sorted(hits(ledger)) == ["a", "b", "c", done.clusters[0].id]
+    assert held(ledger) == ["a", "b", "c", "d", "e", done.clusters[0].id]
+    again = ledger.consolidate(valid_at=DAY, archive=True)
+    assert (again.clusters, again.archived, again.revision) == ((), (), done.revision)
+
+
+def test_what_an_earlier_pass_has_left_is_archived_by_the_next(ledger: doxa.Ledger) -> None:
+    london(ledger, "a", "b")
+    london(ledger, "x", "y", kind="preference")
+    ledger.consolidate(valid_at=DAY)
+    assert ledger.consolidate(valid_at=DAY, kind="fact", archive=True).archived == ("a", "b")
+    assert ledger.consolidate(valid_at=DAY, archive=True).archived == ("x", "y")
+    ledger.restore("a")
+    assert ledger.consolidate(valid_at=DAY, archive=True).archived == ()
+    london(ledger, "c")
+    assert ledger.consolidate(valid_at=DAY, archive=True).archived == ("c",)
+
+
+def test_what_was_archived_comes_back_when_its_observation_has_fallen(
+    ledger: doxa.Ledger,
+) -> None:
+    london(ledger, "a", "b", "c")
+    ledger.consolidate(valid_at=DAY, archive=True)
+    fallen = ledger.withdraw("c")
+    assert hits(ledger) == []
+    done = ledger.consolidate(valid_at=DAY)  # a and b are observed anew
+    assert (len(done), done.restored) == (1, ())
+    other = ledger.withdraw("b")
+    assert ledger.consolidate(valid_at=DAY, kind="other").restored == ()
+    assert ledger.consolidate(valid_at=DAY, dry_run=True).restored == ("a",)
+    assert ledger.consolidate(valid_at=DAY).restored == ("a",)
+    assert hits(ledger) == ["a"]
+    assert ledger.consolidate(valid_at=DAY).restored == ()
+    ledger.withdraw(other)
+    ledger.withdraw(fallen)
+    assert ledger.consolidate(valid_at=DAY, archive=True).archived == ("a",)
+    assert len(hits(ledger)) == 1
+
+
+def test_what_somebody_archived_stays_so_when_its_observation_falls(ledger: doxa.Ledger) -> None:
+    london(ledger, "a", "b")
+    ledger.consolidate(valid_at=DAY)
+    ledger.archive(["a"], reason="dull")
+    ledger.withdraw("b")
+    assert ledger.consolidate(valid_at=DAY, archive=True).restored == ()
+
+
+def test_what_was_used_lately_comes_last(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l") as ledger:
+        many(ledger, 3)
+        ledger._usage.touch([("", "0-a")], ledger.clock())
+        dry = ledger.consolidate(valid_at=DAY, dry_run=True)
+        assert [each.subject for each in dry] == ["s1", "s2", "s0"]
+
+
 def test_an_id_that_is_taken_is_reported(ledger: doxa.Ledger) -> None:
     london(ledger, "a", "b")
     dry = one(ledger.consolidate(valid_at=DAY, dry_run=True))
