@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doxa
+from doxa.adapters.exchange import export_events
 from doxa.dreaming import CALLS, PATIENCE
 from doxa.dreams import Contradiction, Dreams
 from doxa.engine.insight import KIND, SEVERAL, Flaw, digest_of, keyed
@@ -732,10 +733,13 @@ def test_a_dream_is_kept_across_a_restart_and_an_export(tmp_path: Path) -> None:
     with doxa.open(tmp_path / "a.doxa") as ledger, serving(insight()) as server:
         subjects(ledger, 1)
         (made,) = dream(ledger, server, idle=0).insights
-    with doxa.open(tmp_path / "a.doxa") as ledger, serving(insight()) as server:
-        assert dream(ledger, server, idle=0).already == (made.id,)
-        assert server.requests == []
-        assert ledger.verify().ok
+    with doxa.open(tmp_path / "a.doxa") as ledger, doxa.open() as other:
+        other.import_events(list(export_events(ledger)))
+        for each in (ledger, other):
+            with serving(insight()) as server:
+                assert dream(each, server, idle=0).already == (made.id,)
+                assert server.requests == []
+            assert each.verify().ok
 
 
 def test_every_reason_for_a_refusal_stands_in_the_page() -> None:
