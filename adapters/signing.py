@@ -130,7 +130,6 @@ def _library() -> tuple[Any, Any]:
 def _private(path: Path) -> Ed25519PrivateKey:
     pem, ed25519 = _library()
     data = _read(path, private=True)
-    key: Ed25519PrivateKey
     try:
         key = pem.load_pem_private_key(data, password=None)
     except TypeError:
@@ -147,7 +146,8 @@ def _private(path: Path) -> Ed25519PrivateKey:
         raise CallerError(f"{path} holds no private key in PEM form: {error}") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise _other_kind(path, key)
-    return key
+    found: Ed25519PrivateKey = key
+    return found
 
 
 def _public(path: Path) -> Ed25519PublicKey:
@@ -158,14 +158,14 @@ def _public(path: Path) -> Ed25519PublicKey:
             f"{path} holds a private key; a head is checked with the public one ({path}{PUBLIC}), "
             "and the private one is shown to nobody"
         )
-    key: Ed25519PublicKey
     try:
         key = pem.load_pem_public_key(data)
     except _unreadable() as error:
         raise CallerError(f"{path} holds no public key in PEM form: {error}") from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise _other_kind(path, key)
-    return key
+    found: Ed25519PublicKey = key
+    return found
 
 
 def _unreadable() -> tuple[type[Exception], ...]:

@@ -236,11 +236,13 @@ def lines_of(ledger: Ledger) -> list[Fields]:
 def names(event: Fields) -> set[tuple[str, str]]:
     """The workspaces and ids that a policy names, in whatever field."""
 
+    own: str = event["workspace"]
+
     def inside(value: Any) -> Iterator[tuple[str, str]]:
         if isinstance(value, str):
-            yield event.get("workspace", ""), value
+            yield own, value
         elif isinstance(value, dict) and "id" in value:
-            yield value.get("workspace", event.get("workspace", "")), value["id"]
+            yield value["workspace"] if "workspace" in value else own, value["id"]
         elif isinstance(value, list):
             for each in value:
                 yield from inside(each)
