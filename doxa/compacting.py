@@ -16,7 +16,7 @@ from doxa.engine.errors import CallerError, StorageError
 from doxa.engine.fold import Fold
 from doxa.engine.sqlite import SQLiteRecorder
 
-__all__ = ["CompactionReport", "Compacting"]
+__all__ = ["Compacting", "CompactionReport"]
 
 MOST: Final = 2**63 - 1
 SHOWN: Final = 20  # stretches that are named one by one

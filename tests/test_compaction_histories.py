@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
