@@ -23,7 +23,8 @@ from doxa.engine.times import FIRST, LAST, Instant
 __all__ = ["USAGE", "Key", "Usage", "Used"]
 
 USAGE: Final = "usage.sqlite"
-PATIENCE: Final = 2.0  # seconds that one process waits for another here
+PATIENCE: Final = 2.0  # seconds that one process waits for another to write here
+READING: Final = 0.5  # and to read
 AT_ONCE: Final = 400  # records that one statement names
 
 Key = tuple[str, str]  # workspace and id
@@ -56,7 +57,7 @@ class Usage:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.problem: str | None = None  # why warmth was lost, or could not be read
+        self.problem: str | None = None  # why it could not be read or written, the last time
         self._lock = threading.Lock()
         self._open: tuple[sqlite3.Connection, int] | None = None  # with the inode of its file
         self._inherited: list[sqlite3.Connection] = []  # of a parent process: not to be closed here
@@ -96,7 +97,7 @@ class Usage:
             for begun_anew in (False, True):
                 try:
                     self._changed(change)
-                    self.problem = problem
+                    self.problem = None
                     return problem
                 except sqlite3.Error as error:
                     problem = self._failed(error)
@@ -110,6 +111,7 @@ class Usage:
         connection = self._connection(create=True)
         assert connection is not None
         try:
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1_000:.0f}")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(_TABLE)
             change(connection)
@@ -118,6 +120,8 @@ class Usage:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {READING * 1_000:.0f}")
         self._written += 1
 
     def _begin_anew(self) -> bool:
@@ -221,6 +225,7 @@ class Usage:
                     return nothing
                 self.problem = self._failed(error)
                 return nothing
+            self.problem = None
             return found
 
     # -- the file
@@ -240,7 +245,7 @@ class Usage:
         else:
             place = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         made = sqlite3.connect(
-            place, uri=self.path is not None, timeout=PATIENCE, isolation_level=None,
+            place, uri=self.path is not None, timeout=READING, isolation_level=None,
             check_same_thread=False,
         )  # fmt: skip
         try:
