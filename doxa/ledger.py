@@ -26,6 +26,7 @@ from doxa.calibrating import Calibrating
 from doxa.compacting import Compacting
 from doxa.consolidating import Consolidating
 from doxa.dreaming import Dreaming
+from doxa.encrypting import Encrypting, key_path, unlocked
 from doxa.engine import times
 from doxa.engine.compaction import CompactingStream
 from doxa.engine.errors import (
@@ -68,15 +69,18 @@ def open(
     clock: Callable[[], datetime] | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     embedder: Embedder | None = None,
+    keys: str | os.PathLike[str] | None = None,
 ) -> Ledger:
     """Opens the ledger in a folder, made where there is none; without a path, one in memory.
 
     ``clock`` gives aware datetimes, for tests and replays; the default is the system's.
-    ``progress(events done, total)`` is called now and then where many have to be read. Raises
-    `NotALedger`, `NewerFormat`, `StorageError`, or `DamageError` where the file can't be opened at
-    all. A log that is damaged further in opens: its reads raise, and `verify` says where it is.
+    ``progress(events done, total)`` is called now and then where many have to be read. ``keys`` is
+    the file of an encrypted ledger's keys, which lies elsewhere and is made with a new ledger.
+    Raises `NotALedger`, `NewerFormat`, `WrongKeys`, `StorageError`, or `DamageError` where the file
+    can't be opened at all. A log that is damaged further in opens: its reads raise, and `verify`
+    says where it is.
     """
-    return Ledger(path, create=create, clock=clock, progress=progress, embedder=embedder)
+    return Ledger(path, create=create, clock=clock, progress=progress, embedder=embedder, keys=keys)
 
 
 def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -101,6 +105,7 @@ class Ledger(
     Consolidating,
     Dreaming,
     Refreshing,
+    Encrypting,
     Erasing,
 ):
     """An append-only log of claims, supports, withdrawals and corrections, and what follows from
@@ -114,6 +119,7 @@ class Ledger(
         clock: Callable[[], datetime] | None = None,
         progress: Callable[[int, int | None], None] | None = None,
         embedder: Embedder | None = None,
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
         from doxa.engine.sqlite import SQLiteRecorder
         from doxa.engine.store import wall_clock
@@ -121,13 +127,15 @@ class Ledger(
         self.embedder = checked_embedder(embedder)
         self.path = None if path is None else folder_of(path, create)
         self.clock = wall_clock if clock is None else micros_of(clock)
+        key_file = key_path(keys, self.path)
         self.recorder = SQLiteRecorder.open(
             None if self.path is None else self.path / LOG, create=create, clock=self.clock
         )
         try:
-            cache = None if self.path is None else self.path / CACHE
-            checkpoint = None if cache is None else cache / "fold.doxa"
-            self._stream = CompactingStream(self.recorder, checkpoint, progress)
+            cipher = unlocked(self.recorder, key_file)
+            kept = self.path is not None and cipher is None  # nothing that could be read is
+            checkpoint = self.path / CACHE / "fold.doxa" if self.path and kept else None
+            self._stream = CompactingStream(self.recorder, checkpoint, progress, cipher)
             self._stream.on_erased = self._clear_erased
             with contextlib.suppress(StorageError, OSError):  # the next one who can will do it
                 self._clear_erased()
@@ -397,6 +405,7 @@ class Ledger(
     ais_rejected = _twin(Writing.is_rejected)
     aappend = _twin(Writing.append)
     apurge = _twin(Erasing.purge)
+    adestroy_key = _twin(Encrypting.destroy_key)
     acompact = _twin(Compacting.compact)
     aimport_events = _twin(import_events)
     aview = _twin(view)

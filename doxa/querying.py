@@ -148,11 +148,11 @@ class Querying:
             return self._served
 
     def _publication(self) -> Publication | None:
-        """Where the tables are kept; None in memory."""
+        """Where the tables are kept; None in memory, and for an encrypted ledger."""
         from doxa.projections.publication import Publication
 
         path = self.recorder.path
-        if path is None:
+        if path is None or self._stream.cipher is not None:
             return None
         return Publication(Path(path).parent / CACHE, self.recorder.ledger_id, self._link)
 

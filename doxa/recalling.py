@@ -156,7 +156,8 @@ class Recalling(Using):
             if self._search is None:
                 from doxa.searching import Search
 
-                self._search = Search(self._stream, self.recorder, self.path)
+                folder = self.path if self._stream.cipher is None else None
+                self._search = Search(self._stream, self.recorder, folder)
             return self._search
 
     def _prepare_to_erase(self) -> None:

@@ -18,6 +18,7 @@ from doxa.engine.fold import Fold
 from doxa.engine.gaps import PAGE, Select, compacted_at
 from doxa.engine.holes import Moved
 from doxa.engine.log import Row, as_new
+from doxa.engine.sealing import LEDGER, Cipher
 from doxa.engine.stream import Stream
 from doxa.engine.tables import Ints
 from doxa.engine.transaction import Transaction
@@ -116,7 +117,7 @@ class CompactingStream(Stream):
                     return done
                 with self.store.write() as transaction:
                     if transaction.head.position == fold.position:
-                        position = _stated(transaction, planned.statement)
+                        position = _stated(transaction, self.cipher, planned.statement)
                         gaps.write(transaction.run, planned, chosen.positions)
                         break
             self._begin_anew()
@@ -164,11 +165,12 @@ class CompactingStream(Stream):
         return int(pages * each)
 
 
-def _stated(transaction: Transaction, statement: ev.Compaction) -> int:
+def _stated(transaction: Transaction, cipher: Cipher | None, statement: ev.Compaction) -> int:
     """Appends the event that states what was compacted; its position."""
     event = ev.Policy(id=f"policy-{os.urandom(10).hex()}", compacted=statement)
     stored = as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
-    return transaction.append([stored]).last
+    done = [stored] if cipher is None else cipher.sealed([stored], [[LEDGER]])
+    return transaction.append(done).last
 
 
 def _sizes(select: Select, positions: Ints) -> Ints:

@@ -101,6 +101,7 @@ class LogStore:
         self.ledger_id = ""
         self._memory, self._clock, self._timeout = memory, clock, lock_timeout
         self._keyed: Keyed | None = None
+        self.opened: Callable[[Iterable[Row]], list[Row]] = list  # what is stored, as it is read
         self.holes: Final = Holes(lambda *query: self._readers.select(*query), lambda: self.keyed)
         self._closed = self._paused = False
         self._start()
@@ -230,18 +231,18 @@ class LogStore:
     def row(self, position: int) -> Row | None:
         """The event at a position, if there is one. O(log n)."""
         rows = self._readers.select(_ROW, (position,))
-        return as_row(rows[0]) if rows else None
+        return self.opened([as_row(rows[0])])[0] if rows else None
 
     def rows(self, positions: Sequence[int]) -> Iterator[Row]:
         """The events at those of the positions that there are. O(positions · log n)."""
         for first in range(0, len(positions), AT_ONCE):
             some = positions[first : first + AT_ONCE]
             sql = _SOME.format(",".join("?" * len(some)))
-            yield from map(as_row, self._readers.select(sql, some))
+            yield from self.opened(map(as_row, self._readers.select(sql, some)))
 
     def tagged(self, tag: str) -> list[Row]:
         """The events with a tag, in order. O(those · log n)."""
-        return list(map(as_row, self._readers.select(_TAGGED, (tag,))))
+        return self.opened(map(as_row, self._readers.select(_TAGGED, (tag,))))
 
     def last_tagged(self, tag: str) -> int:
         """The position of the last event with a tag; 0 where there is none. O(log n)."""
@@ -267,7 +268,7 @@ class LogStore:
         end = end if upto is None else min(upto, end)
         while after < end:
             last = min(after + page, end)
-            rows = list(map(as_row, self._readers.select(ROWS, (last, after, last, page))))
+            rows = self.opened(map(as_row, self._readers.select(ROWS, (last, after, last, page))))
             if len(rows) < last - after:
                 rows = self.holes.filled(rows, after, last)
             if len(rows) < last - after:

@@ -36,6 +36,7 @@ from doxa.engine.fold import Fold
 from doxa.engine.gate import Asked, Gate
 from doxa.engine.graph import NONE, Graph
 from doxa.engine.log import Appended, NewEvent, Row, as_new
+from doxa.engine.owners import as_stored
 from doxa.engine.plain import Plain
 from doxa.engine.requests import (
     Committed,
@@ -48,6 +49,7 @@ from doxa.engine.requests import (
     too_early,
 )
 from doxa.engine.salvage import leave_out
+from doxa.engine.sealing import Cipher
 from doxa.engine.store import PAGE, LogStore
 from doxa.engine.transaction import Transaction, as_row
 from doxa.engine.upkeep import Upkeep
@@ -65,10 +67,12 @@ class Stream:
         store: LogStore,
         checkpoint: Path | None = None,
         progress: Callable[[int, int | None], None] | None = None,
+        cipher: Cipher | None = None,
     ) -> None:
         """``checkpoint`` is the file that the fold is written down in, and begun with;
-        ``progress(position, head)`` is called after each page that is read at the beginning."""
-        self.store = store
+        ``progress(position, head)`` is called after each page that is read at the beginning;
+        ``cipher`` encrypts what is written."""
+        self.store, self.cipher = store, cipher
         # called after an append that erased something, when it is durable
         self.on_erased: Callable[[], None] | None = None
         self._erased = False  # whether that is still to be done
@@ -276,7 +280,7 @@ class Stream:
             return False
         if behind > 0:
             self._touched = True
-            fold.follow([transaction.rows(fold.position)])
+            fold.follow([self.store.opened(transaction.rows(fold.position))])
             self._state = fold, fold.position
         return True
 
@@ -306,7 +310,9 @@ class Stream:
         if not commits:
             return []
         try:
-            put = transaction.append_all(commits)
+            put = transaction.append_all(
+                as_stored(self.cipher, fold, transaction, commits, accepted)
+            )
         except (CallerError, ConflictError):  # a time that can't be: each by itself then
             return []
         rows = self._given_out(transaction, put, [new for new, _ in commits])
@@ -375,7 +381,9 @@ class Stream:
             return
         at = None if stated is None else max(stated, last_of(transaction.head) + 1)
         encoded = [blocking.stored() for blocking in audits]
-        put = transaction.append(encoded, recorded_at=at)
+        said = [each.event for each in audits]
+        stored = as_stored(self.cipher, fold, transaction, [(encoded, at)], said)
+        (put,) = transaction.append_all(stored)
         self._given_out(transaction, [put], [encoded])
         fold.note(put.first, put.recorded_at, audits, transaction.head.chain)
 
@@ -433,7 +441,8 @@ class Stream:
         self._touched = True
         encoded += map(stored_form, behind)
         try:
-            put = transaction.append(encoded, recorded_at=recorded_at)
+            made, said = [(encoded, recorded_at)], [*new.values(), *behind]
+            (put,) = transaction.append_all(as_stored(self.cipher, fold, transaction, made, said))
         except (CallerError, ConflictError) as error:  # the time that it states
             if not request.salvage:
                 raise

@@ -213,7 +213,7 @@ class _Import:
         if fields.get("event") == GONE:
             raise InvalidEvent(
                 f"{fields.get('count')} events were compacted where the line comes from, with the "
-                f"digest {str(fields.get('digest')):.64}: what they said is gone"
+                f"digest {fields.get('digest')!s:.64}: what they said is gone"
             )
         self._check_strict(fields)
         recorded_at = self._recorded_at(fields.get("recorded_at"))
@@ -437,7 +437,7 @@ class _Import:
             for group, answer in zip(batch, answers, strict=True):
                 self._count(group, answer, went_in)
             # a line that is still as bad as it was stays, whatever else went in under its id
-            still = {aside.line_key for aside in self.aside.values()}
+            still = {self.register.form(aside).line_key for aside in self.aside.values()}
             self.register.remove(kept for kept in went_in if kept.line_key not in still)
         if not self.strict:
             self._keep()

@@ -9,7 +9,7 @@ import os
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,10 +79,12 @@ class Register:
     """What is set aside in one ledger: a file in its folder, or, for one in memory, a list.
 
     Safe for several processes. A line that was being written when the power went is passed over.
+    Without ``texts``, as for an encrypted ledger, nothing is kept of what lines say.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, texts: bool = True) -> None:
         self._file = None if folder is None else folder / FILE
+        self._texts = texts
         self._lines: list[SetAside] = []
         self._load()
 
@@ -125,11 +127,18 @@ class Register:
     def mended(self, kept: SetAside, text: str) -> bool:
         """Whether a line that was set aside may go in now, at its arrival: it was changed, or what
         it lacked was not a later time."""
-        return kept.text != text or kept.code != ClockError.code
+        changed = self._texts and kept.text != text  # of a text that is not kept nobody knows
+        return changed or kept.code != ClockError.code
+
+    def form(self, line: SetAside) -> SetAside:
+        """What is kept of a line."""
+        if self._texts:
+            return line
+        return replace(line, text="", reason=f"{line.code}; what the line says is not kept")
 
     def add(self, lines: Iterable[SetAside]) -> None:
         """Keeps lines, durably; the same line of the same file is not kept twice."""
-        given = list(lines)
+        given = list(map(self.form, lines))
         fresh = self._fresh(given)
         if not fresh:
             return
@@ -264,7 +273,7 @@ _in_memory: weakref.WeakKeyDictionary[Ledger, Register] = weakref.WeakKeyDiction
 def register_of(ledger: Ledger) -> Register:
     """The register of a ledger, as it is now."""
     if ledger.path is not None:
-        return Register(ledger.path)
+        return Register(ledger.path, texts=not ledger.encrypted)
     return _in_memory.setdefault(ledger, Register(None))
 
 
