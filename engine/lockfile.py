@@ -68,6 +68,10 @@ class LockFile:
         self._file = file
         return True
 
+    def is_there(self) -> bool:
+        """Whether the file that is locked still has a name, so that all others wait for it too."""
+        return self._file is not None and os.fstat(self._file).st_nlink > 0
+
     def release(self) -> None:
         """Gives the lock back."""
         if self._file is not None:

@@ -72,7 +72,10 @@ class Writer:
                     raise self._locked()
             connection = self._memory or self._connected()
             connection.execute("BEGIN IMMEDIATE")
-            if self._lock is not None and not self.beacon.locked(self._lock.inode):
+            # the lock file may have been deleted meanwhile, and others have locked another
+            if self._lock is not None and not (
+                self._lock.is_there() and self.beacon.locked(self._lock.inode)
+            ):
                 self.known = None
         except BaseException as error:
             if isinstance(error, sqlite3.Error):

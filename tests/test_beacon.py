@@ -14,6 +14,7 @@ import pytest
 
 import doxa
 from doxa.engine.beacon import Beacon
+from doxa.engine.lockfile import LockFile
 
 DAY = "2024-06-01"
 
@@ -196,3 +197,23 @@ def test_nothing_is_committed_that_others_can_not_be_told_of(
         other.claim("x", "p", 2, source="s")
         mine.claim("x", "p", 3, source="s")
         assert mine.revision == other.revision == 3
+
+
+def test_a_lock_file_that_is_deleted_just_after_it_was_locked_hides_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire = LockFile.acquire
+    with doxa.open(tmp_path / "l.doxa") as mine, doxa.open(tmp_path / "l.doxa") as other:
+        mine.claim("x", "p", 1, source="s")
+
+        def overtaken(lock: LockFile, timeout: float) -> bool:
+            monkeypatch.undo()
+            assert acquire(lock, timeout)
+            (tmp_path / "l.doxa" / "log.sqlite.lock").unlink()
+            other.claim("x", "p", 2, source="s")
+            return True
+
+        monkeypatch.setattr(LockFile, "acquire", overtaken)
+        mine.claim("x", "p", 3, source="s")
+        assert mine.revision == 3
+        assert mine.verify().ok
