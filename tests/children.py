@@ -156,6 +156,14 @@ def _zone(path: str) -> None:
         print(ledger.history("x", "p", valid_at="2024-06-01"))
 
 
+def _compacting(path: str, versions: str) -> None:
+    """One compaction, once told to go."""
+    with doxa.open(path) as ledger:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        print(ledger.compact(versions=int(versions)).events, flush=True)
+
+
 _ACTIONS: dict[str, Callable[..., None]] = {
     "append": _appending,
     "until-killed": _until_killed,
@@ -165,6 +173,7 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "limited": _limited,
     "create": _creating,
     "zone": _zone,
+    "compact": _compacting,
 }
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import signal
 import sqlite3
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,6 +23,7 @@ import doxa
 from doxa.adapters.exchange import export_events
 from doxa.ledger import Ledger
 from doxa.oracle import check_chain
+from tests import children
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -572,3 +577,29 @@ def test_writers_and_readers_go_on_while_it_is_compacted(path: Path, clock: Cloc
         assert problems == []
         assert ledger.verify().ok
         assert standings(ledger, "v0", "v398", "v399") == ["compacted", "compacted", "reported"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not killed so there")
+def test_a_process_that_is_killed_has_compacted_all_or_nothing(path: Path, clock: Clock) -> None:
+    chance = Random(7)
+    with doxa.open(path, clock=clock) as ledger:
+        for subject in range(20):
+            versions(ledger, 60, f"s{subject}-", subject=f"subject {subject}")
+    for left in (50, 40, 30, 20, 10, 5, 2, 1):
+        child = children.start("compact", path, left)
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        time.sleep(chance.random() * 0.4)
+        child.send_signal(signal.SIGKILL)
+        child.communicate(timeout=60)
+        with doxa.open(path, clock=clock) as ledger:
+            assert ledger.verify(oracle=False).ok
+            assert check_chain(path) == []
+            last = 59 - left  # the newest that goes
+            found = standings(ledger, *(f"s{n}-{last}" for n in range(20)))
+            assert found in (["compacted"] * 20, ["superseded"] * 20)
+            view = ledger.view(valid_at=NOON)
+            assert [view.value(f"subject {n}", "p") for n in range(20)] == [59] * 20
