@@ -25,6 +25,7 @@ from doxa.engine.errors import (
     InvalidEvent,
     InvalidSignature,
     InvalidTime,
+    KeyNeeded,
     NewerFormat,
     NotALedger,
     NotHeld,
@@ -36,6 +37,7 @@ from doxa.engine.errors import (
     ValueHeld,
     ValueRejected,
     ViewMoved,
+    WrongKeys,
 )
 
 if TYPE_CHECKING:
@@ -98,6 +100,7 @@ __all__ = [
     "InvalidQuery",
     "InvalidSignature",
     "InvalidTime",
+    "KeyNeeded",
     "Ledger",
     "NewerFormat",
     "NotALedger",
@@ -120,6 +123,7 @@ __all__ = [
     "ValueRejected",
     "Verdict",
     "ViewMoved",
+    "WrongKeys",
     "check_head",
     "keygen",
     "open",

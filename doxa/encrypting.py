@@ -108,7 +108,7 @@ def unlocked(recorder: SQLiteRecorder, path: Path | None) -> Cipher | None:
     else:
         found = _begun(recorder, path)
     made = cipher(found)
-    recorder.opened = made.opened
+    recorder.opened, recorder.derived = made.opened, found.derived
     return made
 
 

@@ -19,11 +19,19 @@ VALUE, BLOCKED = "value", "blocked"
 class Keyed:
     """Makes the digests of one ledger."""
 
-    __slots__ = ("secret",)
+    __slots__ = ("secret", "stored")
 
-    def __init__(self, secret: bytes) -> None:
-        assert len(secret) == SECRET, "not a ledger's secret"
-        self.secret = secret
+    def __init__(self, stored: bytes, secret: bytes | None = None) -> None:
+        """``stored`` is the secret that lies in the log's file, ``secret`` the one that is used in
+        its place: of an encrypted ledger, one that nobody can make without its keys."""
+        assert len(stored) == SECRET, "not a ledger's secret"
+        self.stored = stored
+        self.secret = stored if secret is None else secret
+
+    @property
+    def by_stored(self) -> Keyed:
+        """What makes digests with the secret in the log's file: of what is no secret itself."""
+        return Keyed(self.stored)
 
     def digest(self, label: str, *texts: str) -> str:
         """The digest of texts for one purpose, in 64 hexadecimal digits.

@@ -42,11 +42,13 @@ class PurgeList:
 
     def covers(self, workspace: str, id: str, keyed: Keyed) -> bool:
         """Whether an event of the ledger with that secret was purged."""
-        return bool(self._digests) and keyed.digest(_LABEL, workspace, id) in self._digests
+        digest = keyed.by_stored.digest
+        return bool(self._digests) and digest(_LABEL, workspace, id) in self._digests
 
     def add(self, events: Iterable[tuple[str, str]], keyed: Keyed) -> None:
         """Adds events by workspace and id, durably. Raises `StorageError`."""
-        fresh = [keyed.digest(_LABEL, *event) for event in events]
+        made = keyed.by_stored
+        fresh = [made.digest(_LABEL, *event) for event in events]
         fresh = [digest for digest in dict.fromkeys(fresh) if digest not in self._digests]
         if not fresh:
             return

@@ -38,6 +38,7 @@ from doxa.engine.errors import (
     StorageError,
 )
 from doxa.engine.log import SEPARATOR, NewEvent
+from doxa.engine.sealing import MARK
 from doxa.engine.store import LogStore
 from doxa.engine.transaction import Transaction
 
@@ -182,6 +183,8 @@ class SQLiteRecorder(LogStore, DCBRecorder):
         try:
             new = [NewEvent(e.type, b"", e.data, tuple(e.tags)) for e in events]
             with self.write() as transaction:
+                if transaction.select(MARK):
+                    raise CallerError(f"{self.path} is encrypted; only doxa.open can record in it")
                 if key is not None and (known := transaction.repeated(new, key)) is not None:
                     return known.last
                 if condition is not None:

@@ -102,6 +102,7 @@ class LogStore:
         self._memory, self._clock, self._timeout = memory, clock, lock_timeout
         self._keyed: Keyed | None = None
         self.opened: Callable[[Iterable[Row]], list[Row]] = list  # what is stored, as it is read
+        self.derived: Callable[[bytes], bytes] = bytes  # a secret for digests, of the stored one
         self.holes: Final = Holes(lambda *query: self._readers.select(*query), lambda: self.keyed)
         self._closed = self._paused = False
         self._start()
@@ -349,7 +350,8 @@ class LogStore:
             if not rows:
                 return None
             try:
-                self._keyed = Keyed(bytes.fromhex(rows[0][0]))
+                stored = bytes.fromhex(rows[0][0])
+                self._keyed = Keyed(stored, self.derived(stored))
             except (AssertionError, TypeError, ValueError):
                 raise DamageError(
                     f"{self.path or disk.MEMORY} has a secret that can't be one; restore the last "
