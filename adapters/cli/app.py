@@ -11,6 +11,7 @@ from doxa.adapters.cli import (
     assembling,
     auditing,
     calibrating,
+    consolidating,
     drawing,
     dreaming,
     keeping,
@@ -40,6 +41,7 @@ app = typer.Typer(
 for part in (
     *(writing, registering, rejecting, lines, reading, querying, drawing),
     *(recalling, calibrating, assembling, keeping, retaining, auditing, dreaming),
+    consolidating,
 ):
     part.add_to(app)
 
