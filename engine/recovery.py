@@ -292,9 +292,9 @@ def _put(new: Path, target: Path, folder: Path, ledger: str, before: Head | None
         os.replace(new, target)
         _forget_wal(target)
         flush(target.parent)
+    finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(kept)
-    finally:
         lock.close()
 
 

@@ -242,7 +242,8 @@ def names(event: Fields) -> set[tuple[str, str]]:
         if isinstance(value, str):
             yield own, value
         elif isinstance(value, dict) and "id" in value:
-            yield value["workspace"] if "workspace" in value else own, value["id"]
+            place: str = value.get("workspace", own)
+            yield place, value["id"]
         elif isinstance(value, list):
             for each in value:
                 yield from inside(each)

@@ -22,6 +22,7 @@ from typer.testing import CliRunner, Result
 import doxa
 from doxa.adapters.cli.app import app
 from doxa.adapters.exchange import export_events
+from doxa.engine import recovery
 from doxa.engine.copies import COPY, MANIFEST
 from doxa.verification import gaps_in
 from tests.histories import INSTANTS, moment
@@ -187,6 +188,88 @@ def test_a_ledger_that_is_open_anywhere_is_not_replaced(folder: Path, backup: Pa
         ledger.claim("still", "p", 1, source="s")
         assert ledger.verify(against=head).ok
     assert doxa.restore_backup(backup, folder, replace=True).position == 30
+
+
+OPEN = """
+import sys
+import doxa
+with doxa.open(sys.argv[1]) as ledger:
+    ledger.revision
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_ledger_that_another_process_reads_is_not_replaced(folder: Path, backup: Path) -> None:
+    reader = subprocess.Popen(
+        [sys.executable, "-c", OPEN, folder],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+    )  # fmt: skip
+    assert reader.stdout is not None
+    try:
+        assert reader.stdout.readline() == "open\n"
+        with pytest.raises(doxa.StorageError, match="close the ledger in all processes"):
+            doxa.restore_backup(backup, folder, replace=True)
+    finally:
+        reader.communicate()
+    assert doxa.restore_backup(backup, folder, replace=True).position == 30
+
+
+def test_a_ledger_that_came_to_be_there_or_moved_on_meanwhile_is_not_overwritten(
+    folder: Path, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = recovery._put
+
+    def meanwhile(new: Path, target: Path, *rest: Any) -> None:
+        with doxa.open(target.parent) as ledger:
+            ledger.claim("meanwhile", "p", 1, source="s", id="meanwhile")
+        put(new, target, *rest)
+
+    monkeypatch.setattr(recovery, "_put", meanwhile)
+    for place, replace in ((tmp_path / "again", False), (folder, True)):
+        with pytest.raises(doxa.CallerError, match="meanwhile"):
+            doxa.restore_backup(backup, place, replace=replace)
+        with doxa.open(place, create=False) as ledger:
+            assert ledger.view(valid_at="2024-01-01").standing("meanwhile") == "reported"
+            assert ledger.verify().ok
+
+
+def test_a_ledger_that_is_being_written_to_is_not_replaced(
+    folder: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "PATIENCE", 0.05)
+    with doxa.open(folder) as ledger, ledger.recorder.write(), pytest.raises(doxa.StorageError):
+        doxa.restore_backup(backup, folder, replace=True)
+    assert told(folder)[0].position == 30
+
+
+def test_what_a_log_has_in_its_wal_is_kept_until_the_restored_one_is_in_place(
+    folder: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c",
+         "import os, sys, doxa\nledger = doxa.open(sys.argv[1])\n"
+         "ledger.claim('late', 'p', 1, source='s', id='late')\nos._exit(9)", folder],
+        env=environment(), check=False,
+    )  # fmt: skip
+    assert killed.returncode == 9
+    assert (folder / f"{LOG}-wal").stat().st_size > 0
+
+    def fail(*paths: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recovery.os, "replace", fail)
+        with pytest.raises(doxa.StorageError, match="nothing was restored"):
+            doxa.restore_backup(backup, folder, replace=True)
+    assert {entry.name for entry in folder.iterdir()} <= {LOG, f"{LOG}.lock", "cache"}
+    with doxa.open(folder) as ledger:
+        assert ledger.revision == 31
+        assert ledger.verify().ok
+    assert doxa.restore_backup(backup, folder, replace=True).replaced == 31
+    with doxa.open(folder) as ledger:
+        assert ledger.revision == 30
+        assert ledger.verify().ok
 
 
 def test_a_damaged_log_is_not_taken_for_another(folder: Path, backup: Path) -> None:
