@@ -66,16 +66,17 @@ class Writer:
                 raise disk.closed(self.path)
             if self._busy:
                 raise CallerError("a transaction is open in this thread; append to that one")
-            if self._lock is not None:
-                locked = self._lock.acquire(self._timeout)
-                if not locked:
-                    raise self._locked()
-            connection = self._memory or self._connected()
-            connection.execute("BEGIN IMMEDIATE")
-            # the lock file may have been deleted meanwhile, and others have locked another
-            if self._lock is not None and not (
-                self._lock.is_there() and self.beacon.locked(self._lock.inode)
-            ):
+            while True:
+                if self._lock is not None:
+                    locked = self._lock.acquire(self._timeout)
+                    if not locked:
+                        raise self._locked()
+                connection = self._memory or self._connected()
+                connection.execute("BEGIN IMMEDIATE")
+                if self._lock is None or self._lock.is_there():
+                    break
+                connection.execute("ROLLBACK")  # it was deleted meanwhile: others wait for another
+            if self._lock is not None and not self.beacon.locked(self._lock.inode):
                 self.known = None
         except BaseException as error:
             if isinstance(error, sqlite3.Error):

@@ -215,5 +215,6 @@ def test_a_lock_file_that_is_deleted_just_after_it_was_locked_hides_no_commit(
 
         monkeypatch.setattr(LockFile, "acquire", overtaken)
         mine.claim("x", "p", 3, source="s")
-        assert mine.revision == 3
+        other.claim("x", "p", 4, source="s")
+        assert mine.revision == other.revision == 4
         assert mine.verify().ok
