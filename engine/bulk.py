@@ -12,10 +12,12 @@ are decoded and added one by one, in a run of their commit alone. What comes of 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
+from pydantic_core import from_json
 
 from doxa.engine import codec, times
 from doxa.engine import events as ev
@@ -32,6 +34,7 @@ from doxa.engine.tables import Ints
 __all__ = ["Bulk"]
 
 _NOTHING: Final[Fields] = {}
+MANY = 64  # events of which nothing is known that are set apart
 
 
 class Bulk:
@@ -53,6 +56,28 @@ class Bulk:
 
     def follow(self, rows: Sequence[Row], page: Page | None = None) -> None:
         """Takes in whole commits, in order; ``page`` is what they say, where it is known."""
+        for part, gone in [(rows, False)] if page is not None else _apart(rows):
+            if gone:
+                self._pass_over(part)
+            else:
+                self._follow(part, page)
+
+    def _pass_over(self, rows: Sequence[Row]) -> None:
+        """Takes in commits of which nothing is known but when they were."""
+        graph = self.graph
+        known = {
+            head: graph.names.code(from_json(head).get("workspace", ""))
+            for head in {row.head for row in rows}
+        }
+        places = [known[row.head] for row in rows]
+        graph.ids.extend(places, [""] * len(rows), [NONE] * len(rows))
+        start, alone = 0, set(places)
+        for end in commit_ends(rows):
+            seen = alone if len(alone) == 1 else set(places[start:end])
+            graph.close_commit(rows[end - 1].position, rows[end - 1].recorded_at, seen)
+            start = end
+
+    def _follow(self, rows: Sequence[Row], page: Page | None) -> None:
         assert rows[0].position == self.graph.position + 1, (rows[0], self.graph.position)
         assert rows[0].recorded_at > self.graph.recorded_at, (rows[0], self.graph.recorded_at)
         self.drawing.counting.clear()
@@ -396,6 +421,30 @@ class Bulk:
                 source = known[name] = self.graph.source(ws, name)
             found.append(source)
         return found
+
+
+def _apart(rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], bool]]:
+    """Rows with long runs of commits of which nothing is known set apart, and whether each part is
+    one."""
+    gone = [row.type == GONE for row in rows]
+    if sum(gone) < MANY:
+        yield rows, False
+        return
+    ends = commit_ends(rows)
+    starts = [0, *ends[:-1]]
+    whole = [all(gone[start:end]) for start, end in zip(starts, ends, strict=True)]
+    first = place = 0  # of what was not given yet; of the commit that is looked at
+    for apart, run in groupby(whole):
+        size = len(list(run))
+        low, high = starts[place], ends[place + size - 1]
+        place += size
+        if apart and high - low >= MANY:
+            if low > first:
+                yield rows[first:low], False
+            yield rows[low:high], True
+            first = high
+    if first < len(rows):
+        yield rows[first:], False
 
 
 def _codes(

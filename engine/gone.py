@@ -103,7 +103,7 @@ class Columns(NamedTuple):
                 size = head["sizes"][name]
                 column = np.frombuffer(text, f"<{kind}", size, end)
                 end += column.nbytes
-                found[name] = np.cumsum(column, dtype=kind) if name in _RISING else column
+                found[name] = np.cumsum(column, dtype=np.int64) if name in _RISING else column
             return cls(tuple(head["names"]), **found)
         except (ArithmeticError, LookupError, TypeError, ValueError, zlib.error) as error:
             raise DamageError(
@@ -192,7 +192,7 @@ class Gone:
     def rows(self, after: int, upto: int) -> list[Row]:
         """The events after a position and up to another, as rows that say nothing."""
         columns = self.columns
-        low, high = np.searchsorted(columns.position, (after, upto), side="right")
+        low, high = columns.position.searchsorted((after, upto), side="right")
         heads = [to_json(_head(name)) for name in columns.names]
         return [
             as_row((position, at, "compacted", heads[ws], None, None))

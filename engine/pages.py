@@ -41,7 +41,7 @@ class Page:
     def read(cls, rows: Sequence[Row]) -> Page:
         """The fields of stored rows."""
         _, _, kinds, stored, data, _ = zip(*rows, strict=True)
-        heads, contents = parsed(stored), parsed(data)
+        heads, contents = parsed(stored, GONE in kinds), parsed(data)
         version = codec.VERSION
         for i, (kind, head) in enumerate(zip(kinds, heads, strict=True)):
             known = READ.get(kind)
@@ -88,8 +88,13 @@ def _sort(kind: str) -> str:
     return "claim" if kind in _SUPPORTED else kind
 
 
-def parsed(texts: Sequence[bytes | None]) -> list[Any]:
-    """The values of JSON texts; ``None`` where there is none. Raises `ValueError`."""
+def parsed(texts: Sequence[bytes | None], alike: bool = False) -> list[Any]:
+    """The values of JSON texts; ``None`` where there is none. Raises `ValueError`. Where many are
+    ``alike``, equal ones are parsed once."""
+    if alike:
+        distinct = list(dict.fromkeys(texts))
+        each = dict(zip(distinct, parsed(distinct), strict=True))
+        return [each[text] for text in texts]
     found: list[Any] = []
     for start in range(0, len(texts), _PART):
         part = texts[start : start + _PART]
