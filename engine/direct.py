@@ -46,6 +46,7 @@ class Direct:
             graph.dependents.get(claim)
             or graph.contradictions.get(claim)
             or graph.c_predicate[claim] in graph.single_valued
+            or (graph.erased and claim * 8 + CLAIM in graph.erased)
         )
 
     def _basis(self, support: int, where: Intervals) -> Intervals:

@@ -54,6 +54,7 @@ class Drawing:
                 or named[claim] != 1
                 or graph.contradictions.get(claim)
                 or graph.c_predicate[claim] in graph.single_valued
+                or (graph.erased and claim * 8 + CLAIM in graph.erased)
                 or self.depended(entity(CLAIM, claim))
             ):
                 left.append(pair)

@@ -175,7 +175,7 @@ class Extents(Direct):
     def _taken_back(self, number: int, where: Intervals) -> Intervals:
         """Where, of ``where``, something is withdrawn, or erased."""
         left = where
-        if number in self.graph.erased_at:
+        if number & 7 in (CLAIM, SUPPORT) and number in self.graph.erased_at:
             return where
         for row in self.belief.taking_back(number, where):
             left = subtract(left, self.belief.extent_now(entity(WITHDRAWAL, row), left))

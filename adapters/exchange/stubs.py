@@ -49,7 +49,9 @@ def stub(event: ev.Event, fields: Mapping[str, Any]) -> dict[str, Any]:
     found = {"event": REDACTED, "of": event.TYPE}
     if event.workspace:
         found["workspace"] = event.workspace
-    return found | {key: fields[key] for key in kept if fields.get(key) not in (None, [])}
+    # a bound that is open is said to be, since one that is left out may take a default
+    said = {key: fields[key] for key in kept if key in fields}
+    return found | {k: v for k, v in said.items() if k in _SPAN or v not in (None, [])}
 
 
 def event_of(fields: Mapping[str, Any]) -> ev.Event:
