@@ -272,27 +272,27 @@ class Retaining(Declaring, Using):
         """Archives what is due, in commits that each hold by themselves: what one of them names is
         looked at once more under the lock of the log, so that nothing is archived that somebody
         has just used, and nothing twice."""
-        from doxa.engine.shelving import AT_ONCE, Swept, archiving, sweep
+        from doxa.engine.shelving import AT_ONCE, archiving, sweep, swept
 
         chosen = due.numbers[:limit]
         left = len(due.numbers) - len(chosen)
         if dry_run:
             made = archiving(self._belief_now(), chosen, reason)
-            return Swept.of(made, kept=due.kept, left=left, dry_run=True)
+            return swept(made, kept=due.kept, left=left, dry_run=True)
         events = []
         for start in range(0, len(chosen), AT_ONCE):
             some = chosen[start : start + AT_ONCE]
             events += sweep(self._stream, partial(_still, still, some, reason))
             if progress is not None:
                 progress(start + len(some), len(chosen))
-        return Swept.of(events, kept=due.kept, left=left)
+        return swept(events, kept=due.kept, left=left)
 
     def _swept(self, make: Callable[[Belief], Any], dry_run: bool) -> Swept:
-        from doxa.engine.shelving import Swept, sweep
+        from doxa.engine.shelving import sweep, swept
 
         if dry_run:
-            return Swept.of(make(self._belief_now()), dry_run=True)
-        return Swept.of(sweep(self._stream, make))
+            return swept(make(self._belief_now()), dry_run=True)
+        return swept(sweep(self._stream, make))
 
     def _belief_now(self) -> Belief:
         return self._stream.capture(wait=True)[0].belief

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
@@ -18,7 +18,7 @@ from doxa.engine.graph import ARTEFACT, CLAIM, NONE, POLICY, entity
 from doxa.engine.retention import archived_now
 from doxa.engine.stream import Request, Stream
 
-__all__ = ["AT_ONCE", "Swept", "archiving", "pinned_now", "restoring", "sweep"]
+__all__ = ["AT_ONCE", "Swept", "archiving", "pinned_now", "restoring", "sweep", "swept"]
 
 AT_ONCE: Final = 1_000  # records that one event names
 BYTES: Final = 500_000  # that their ids take
@@ -38,16 +38,6 @@ class Swept:
     kept: Mapping[str, int] = field(default_factory=dict)
     left: int = 0
     dry_run: bool = False
-
-    @classmethod
-    def of(cls, events: Iterable[ev.Policy], **more: Any) -> Self:
-        """What events say."""
-        made = [*events]
-        records = (
-            ev.Ref(event.workspace, id) for event in made for id in event.archived + event.restored
-        )
-        policies = () if more.get("dry_run") else tuple(event.id for event in made)
-        return cls(tuple(records), policies, **more)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -69,6 +59,14 @@ class Swept:
             "left": self.left,
             "dry_run": self.dry_run,
         }
+
+
+def swept(events: Iterable[ev.Policy], **more: Any) -> Swept:
+    """What events archive or restore, as a report."""
+    made = [*events]
+    records = (ev.Ref(each.workspace, id) for each in made for id in each.archived + each.restored)
+    policies = () if more.get("dry_run") else tuple(event.id for event in made)
+    return Swept(tuple(records), policies, **more)
 
 
 def archiving(belief: Belief, numbers: Iterable[int], reason: str | None) -> list[ev.Policy]:

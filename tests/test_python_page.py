@@ -15,6 +15,7 @@ from doxa.adapters.cli import failures
 from doxa.adapters.exchange.importing import ImportReport
 from doxa.adapters.exchange.set_aside import SetAside
 from doxa.arguments import UNSET, ArtefactId, Commit, CorrectionId
+from doxa.consolidating import Consolidation
 from doxa.dreams import Contradiction, Dreams, Dreamt, Planned, Turned
 from doxa.engine import (
     assembly,
@@ -28,11 +29,17 @@ from doxa.engine import (
     reconcile,
     recovery,
     registry,
+    shelving,
     trust,
     why,
 )
+from doxa.maintaining import Maintenance
+from doxa.projections.consolidation import Consolidated
+from doxa.projections.refresh import Changed
+from doxa.projections.stale import Stale
 from doxa.querying import Result
 from doxa.questions import DEFAULTS
+from doxa.refreshing import Refresh
 from doxa.verification import Report
 from doxa.views import Belief
 from tests.support import ROOT
@@ -43,6 +50,11 @@ HANDLES: dict[str, Any] = {"doxa": doxa, "ledger": doxa.Ledger, "view": doxa.Tru
 # What calls give back, and the heading of the section that explains each.
 GIVEN_BACK: dict[type, str] = {
     ArtefactId: "CorrectionId and ArtefactId",
+    Changed: "Refresh, Changed and Stale",
+    Consolidated: "Consolidation and Consolidated",
+    Consolidation: "Consolidation and Consolidated",
+    Refresh: "Refresh, Changed and Stale",
+    Stale: "Refresh, Changed and Stale",
     Belief: "Belief",
     Commit: "Commit",
     CorrectionId: "CorrectionId and ArtefactId",
@@ -83,6 +95,8 @@ GIVEN_BACK: dict[type, str] = {
     doxa.Endpoint: "doxa.Endpoint",
     doxa.Recalled: "doxa.Recalled",
     drift.Drift: "Drift",
+    shelving.Swept: "Swept and Maintenance",
+    Maintenance: "Swept and Maintenance",
     **dict.fromkeys(
         (Contradiction, Dreams, Dreamt, Planned, Turned),
         "Dreams, Dreamt, Turned, Planned and Contradiction",
