@@ -79,7 +79,7 @@ class Refreshing:
     def refresh(
         self,
         source: SourceLike,
-        claims: Iterable[Mapping[str, Any]],
+        lines: Iterable[Mapping[str, Any]],
         *,
         content: str | bytes | None = None,
         digest: str | None = None,
@@ -94,14 +94,14 @@ class Refreshing:
     ) -> Refresh:
         """Records what a source says now, in one commit, and only where that has changed.
 
-        ``claims`` is all that was extracted from it: mappings in the exchange form, of the type
-        claim, without ``because``; ``section`` names the part of the source, ``quote`` the words.
-        The ``content`` is hashed (SHA-256), or its ``digest`` is given; where it is the one that
-        was recorded of the source last, nothing is looked at. Else claims that it still says stay
-        as they are; one that it says otherwise, from the same time on, is corrected, where no other
-        source ever said it; what it says no longer is withdrawn from this source alone; and what is
-        new is added, as a support where the claim is there already. ``confirm`` records that the
-        new content says it too, for what stays.
+        ``lines`` are all claims that were extracted from it: mappings in the exchange form, without
+        ``because``; ``section`` names the part of the source, ``quote`` the words. The ``content``
+        is hashed (SHA-256), or its ``digest`` is given; where it is the one that was recorded of
+        the source last, nothing is looked at. Else claims that it still says stay as they are; one
+        that it says otherwise, from the same time on, is corrected, where no other source ever said
+        it; what it says no longer is withdrawn from this source alone; and what is new is added, as
+        a support where the claim is there already. ``confirm`` records that the new content says it
+        too, for what stays.
 
         With ``sections``, the content of each by name, only those that have changed are looked at,
         and what is recorded of others is withdrawn, unless ``partial``. A source or section with
@@ -114,10 +114,11 @@ class Refreshing:
 
         check_text(workspace, "workspace")
         ref, told = _source(source), _content(content, digest, sections)
+        parse({"event": "withdrawal", "id": "-", "target": "…", "reason": reason})
         if partial and sections is None:
             raise CallerError("partial goes with sections: the others are left alone")
-        lines = extracted(claims, ref, workspace, told)
-        given = Given(ref, workspace, told, lines, partial, allow_empty, confirm, reason)
+        found = extracted(lines, ref, workspace, told)
+        given = Given(ref, workspace, told, found, partial, allow_empty, confirm, reason)
         at = times.moment(self.clock()) if valid_at is None else valid_at
         for patience in range(_PATIENCE, 0, -1):
             view = self.view(valid_at=at, workspace=workspace, shared=False)
@@ -154,20 +155,25 @@ class Refreshing:
         )
 
 
-def _source(source: SourceLike) -> ev.SourceRef:
+def _source(source: object) -> ev.SourceRef:
     """The source, of which no place, words or content may be stated here."""
-    given = source_fields(source)
-    claim = {"event": "claim", "id": "-", "subject": "-", "predicate": "-", "object": None}
-    found = parse({**claim, "source": given})
-    assert isinstance(found, ev.Claim), found
-    if found.source is None:
-        raise CallerError("source is None; give the id of the source that is refreshed")
+    found = _ref(source_fields(source))  # type: ignore[arg-type]  # it is checked there
     for name in ("locator", "quote", "digest"):
-        if getattr(found.source, name) is not None:
+        if getattr(found, name) is not None:
             raise CallerError(
                 f"source has a {name}; a refresh states it of each claim: give the source's id, "
                 "and what goes for all of it (origin, observed_at)"
             )
+    return found
+
+
+def _ref(source: object) -> ev.SourceRef:
+    """A source as an event may name it."""
+    claim = {"event": "claim", "id": "-", "subject": "-", "predicate": "-", "object": None}
+    found = parse({**claim, "source": source})
+    assert isinstance(found, ev.Claim), found
+    if found.source is None:
+        raise CallerError("source is None; give the id of the source that is refreshed")
     return found.source
 
 
@@ -184,7 +190,7 @@ def _content(content: object, digest: object, sections: object) -> Any:
         check_text(digest, "digest")
         if not digest:
             raise CallerError("digest is empty; give that of the source's content")
-        return Content(str(digest), {})
+        return Content(_ref({"id": "-", "digest": digest}).digest, {})
     if sections is None:
         return Content(digest_of(content), {})  # type: ignore[arg-type]  # it is checked there
     if not isinstance(sections, Mapping) or not all(isinstance(name, str) for name in sections):

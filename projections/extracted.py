@@ -12,7 +12,7 @@ from doxa.engine.errors import CallerError, InvalidEvent
 from doxa.engine.parse import parse
 from doxa.projections.told import Statement, located, section_of, statement
 
-__all__ = ["UNNAMED", "Content", "Extracted", "Line", "digest_of", "extracted", "source_of"]
+__all__ = ["UNNAMED", "Content", "Extracted", "Line", "digest_of", "extracted"]
 
 _OWN: Final = frozenset(("section", "quote"))  # keys that a claim line of an import has not
 _NOT_OURS: Final = ("because", "recorded_at", "stated_at")
@@ -64,7 +64,7 @@ def extracted(
     """The claims by section, each statement once in one. Raises `InvalidEvent`, or `InvalidTime`,
     which names the claim by its number."""
     if isinstance(claims, str | bytes | Mapping) or not isinstance(claims, Iterable):
-        raise CallerError(f"claims is {claims!r:.80}; give a list of claims")
+        raise CallerError(f"lines is {claims!r:.80}; give a list of claims")
     found: Extracted = {}
     ids: dict[str, int] = {}
     for number, fields in enumerate(claims, 1):
@@ -106,13 +106,13 @@ def _line(fields: object, source: ev.SourceRef, workspace: str, content: Content
     id = fields.get("id")
     rest = {name: value for name, value in fields.items() if name not in _OWN}
     named = {"event": "claim", "id": UNNAMED if id is None else id, "workspace": workspace}
-    ref = source_of(source, locator=place, quote=quote, digest=digest)
+    ref = _source_at(source, locator=place, quote=quote, digest=digest)
     claim = parse({**rest, **named, "source": ref})
     assert isinstance(claim, ev.Claim), claim
     return Line(section, statement(claim), claim, id is not None)
 
 
-def source_of(source: ev.SourceRef, **place: object) -> dict[str, object]:
+def _source_at(source: ev.SourceRef, **place: object) -> dict[str, object]:
     """The fields of a source, at one place in it."""
     fields: dict[str, object] = {"id": source.id, "origin": source.origin, **place}
     if source.observed_at is not None:

@@ -19,7 +19,7 @@ from doxa.engine.graph import CLAIM, NONE, SUPPORT, entity
 from doxa.engine.insight import keyed
 from doxa.engine.texts import Rows
 from doxa.engine.view import TruthView
-from doxa.projections.extracted import UNNAMED, Content, Extracted, Line, source_of
+from doxa.projections.extracted import UNNAMED, Content, Extracted, Line
 from doxa.projections.told import Statement, Support, Told, located
 
 __all__ = ["Changed", "Part", "Planned", "Turn", "plan"]
@@ -347,11 +347,7 @@ class _Planner:
     def _withdraw(self, support: Support, reason: str) -> str:
         """Takes a support back; the id of the withdrawal."""
         section = support.section
-        asked = source_of(
-            self.source,
-            locator=located(self.source.id, section),
-            digest=self.given.content.of(section),
-        )
+        asked = self._at(section)
         target = self.graph.id_of(entity(SUPPORT, support.row))
         withdrawal = self._new(
             ev.Withdrawal(
@@ -367,14 +363,21 @@ class _Planner:
         self.result.touched.setdefault(entity(CLAIM, support.claim), withdrawal.id)
         return withdrawal.id
 
+    def _at(self, section: str) -> ev.SourceRef:
+        """The source, at a section, with the content that it has now."""
+        place = {
+            "locator": located(self.source.id, section),
+            "digest": self.given.content.of(section),
+        }
+        return self.source.model_copy(update=place)
+
     def _confirm(self, support: Support) -> None:
         """Records that the new content says it too."""
         digest = self.given.content.of(support.section)
         if support.digest == digest:
             return
-        place = located(self.source.id, support.section)
         id = self.graph.claim_id(support.claim)
-        source = source_of(self.source, locator=place, digest=digest)
+        source = self._at(support.section)
         event = self._new(
             ev.Support(id=UNNAMED, workspace=self.given.workspace, claim=id, source=source)
         )

@@ -398,6 +398,9 @@ def test_an_observation_on_changed_evidence_is_consolidated_anew(ledger: doxa.Le
         ([HOME | {"subject": "a\u202eb"}], {"content": "v2"}, "direction mark"),
         ([HOME | {"object": "x" * 2_000_000}], {"content": "v2"}, "limit|1 MiB|at most"),
         ([HOME], {"content": "v2", "workspace": 3}, "workspace is 3"),
+        ([], {"digest": "a\nb", "allow_empty": True}, "control"),
+        ([], {"content": "v2", "reason": 3, "allow_empty": True}, "reason is 3"),
+        ([], {"content": "v2", "reason": "\ud800", "allow_empty": True}, "surrogate"),
         ([HOME], {"content": "v2", "valid_at": "noon"}, "valid_at"),
     ],
 )

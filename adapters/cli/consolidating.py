@@ -99,10 +99,12 @@ def refresh(
     digest: Annotated[
         str | None, typer.Option(help="The digest of the content, instead of it.")
     ] = None,
-    section: Annotated[
+    sections: Annotated[
         list[str] | None,
         typer.Option(
-            help="A section and the file with its content; may be repeated.", metavar="NAME=PATH"
+            "--section",
+            help="A section and the file with its content; may be repeated.",
+            metavar="NAME=PATH",
         ),
     ] = None,
     partial: Annotated[
@@ -127,8 +129,8 @@ def refresh(
     """
     claims = opt.read_lines(file)
     held = None if content is None else _content(content)
-    sections = None if section is None else dict(map(_section, section))
-    if section is not None and len(sections or ()) < len(section):
+    told = None if sections is None else dict(map(_section, sections))
+    if told is not None and sections is not None and len(told) < len(sections):
         raise CallerError("--section names one section twice; give each once")
 
     def call(ledger: Ledger) -> Refresh:
@@ -137,7 +139,7 @@ def refresh(
             claims,
             content=held,
             digest=digest,
-            sections=sections,
+            sections=told,
             partial=partial,
             allow_empty=allow_empty,
             confirm=confirm,
