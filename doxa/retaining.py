@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.arguments import Instant, check_list, check_text, refuse_unknown
 from doxa.declaring import Declaring
 from doxa.engine import times
+from doxa.engine.collector import uncollected
 from doxa.engine.errors import CallerError, InvalidEvent, UnknownTarget, workspace_in_words
 from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE
 from doxa.using import Using
@@ -235,7 +236,8 @@ class Retaining(Declaring, Using):
         from doxa.engine.fading import faded, still_due
 
         at, usage = self._instant_of(now), self._usage
-        due = faded(self._belief_now(), usage, at, wanted)
+        with uncollected():
+            due = faded(self._belief_now(), usage, at, wanted)
         return self._archive_due(
             due,
             lambda belief, some: still_due(belief, usage, some, at, wanted),

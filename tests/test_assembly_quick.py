@@ -88,6 +88,16 @@ def recorded(chance: random.Random, size: int) -> tuple[Ledger, Author]:
     return ledger, author
 
 
+def shelve(chance: random.Random, ledger: Ledger, author: Author) -> None:
+    """Archives some of what is known, and restores some of that."""
+    for (place, kind), ids in author.ids.items():
+        if kind in ("claim", "summary", "citation") and chance.random() < 0.5:
+            some = chance.sample(ids, chance.randint(1, len(ids)))
+            ledger.append([{"event": "policy", "workspace": place, "archived": some}])
+            if chance.random() < 0.3:
+                ledger.restore(some[:1], workspace=place)
+
+
 def asked(chance: random.Random, author: Author, count: int) -> list[dict[str, Any]]:
     """Candidates that rest on claims, mostly, whether they are known or not."""
     known: dict[str, list[str]] = {}
@@ -151,12 +161,14 @@ def test_the_short_way_and_the_long_way_make_the_very_same_block(
 ) -> None:
     ledger, author = recorded(chance, size)
     with ledger:
+        shelve(chance, ledger, author)
         positions = chance.sample(range(1, ledger.revision + 1), min(3, ledger.revision))
         if chance.random() < 0.3:
             ledger.recorder.erase(positions)
         for candidates in (asked(chance, author, count), None):
             view = at_random(chance, ledger)
             request: Any = {"view": view, "candidates": candidates, "budget": budget}
+            request["archived"] = chance.random() < 0.2
             short = ledger.assemble("q", **request, top_k=top_k)
             again = ledger.replay(short.receipt)
             with the_long_way():
