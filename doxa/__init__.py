@@ -22,6 +22,7 @@ from doxa.engine.errors import (
     DamageError,
     DoxaError,
     DuplicateId,
+    Erased,
     InvalidEvent,
     InvalidSignature,
     InvalidTime,
@@ -37,6 +38,7 @@ from doxa.engine.errors import (
     ValueHeld,
     ValueRejected,
     ViewMoved,
+    WasErased,
     WrongKeys,
 )
 
@@ -96,6 +98,7 @@ __all__ = [
     "DuplicateId",
     "Embedder",
     "Endpoint",
+    "Erased",
     "InvalidEvent",
     "InvalidQuery",
     "InvalidSignature",
@@ -123,6 +126,7 @@ __all__ = [
     "ValueRejected",
     "Verdict",
     "ViewMoved",
+    "WasErased",
     "WrongKeys",
     "check_head",
     "keygen",

@@ -13,6 +13,7 @@ from doxa.adapters.cli import (
     calibrating,
     consolidating,
     drawing,
+    erasing,
     dreaming,
     keeping,
     lines,
@@ -41,7 +42,7 @@ app = typer.Typer(
 for part in (
     *(writing, registering, rejecting, lines, reading, querying, drawing),
     *(recalling, calibrating, assembling, keeping, retaining, auditing, dreaming),
-    consolidating,
+    *(consolidating, erasing),
 ):
     part.add_to(app)
 

@@ -18,6 +18,7 @@ from doxa.engine.errors import (
     ConflictError,
     DamageError,
     DoxaError,
+    Erased,
     NotHeld,
     SeveralHeld,
     StorageError,
@@ -37,6 +38,7 @@ PIPE_CLOSED: Final = 141
 
 _CODES: Final[tuple[tuple[type[DoxaError], int], ...]] = (
     (NotHeld, NO),
+    (Erased, NO),
     (SeveralHeld, NO),
     (CallerError, CALLER),
     (ConflictError, CONFLICT),
