@@ -20,7 +20,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from doxa.bench import appends, audits, peers, processes, reads, report, shapes, upkeep
+from doxa.bench import (
+    appends,
+    audits,
+    peers,
+    processes,
+    reads,
+    rejections,
+    report,
+    shapes,
+    upkeep,
+)
 from doxa.bench.fields import NEEDED, Field, enough_memory
 from doxa.bench.machine import load, machine, peak_memory
 from doxa.bench.measuring import Effort, Finding
@@ -42,6 +52,7 @@ MEASURES: Final[dict[str, Measure]] = {
     "stale": upkeep.stale,
     "append_one": appends.append_one,
     "append_batch": appends.append_batch,
+    "rejections": rejections.rejections,
     "shapes": shapes.shapes,
 }
 """In the order in which they run: what only reads comes before what appends to the history."""

@@ -145,6 +145,14 @@ BARS: Final = (
         11, "log and cache beyond the payload", "disk", "beyond the payload, B an event", 300, "B"
     ),
     _fact(13, "the chain recomputed", "audit", "events/s", 100_000, "events/s", False),
+    _fact(
+        14,
+        "a blocked write beyond a plain one, no flush",
+        "rejections",
+        "beyond a plain write, µs",
+        20,
+        "µs",
+    ),
     *(
         _fact(12, f"shape: {name}, an element at n ÷ at n/10", f"shape_{name}", "growth", 2, "x")
         for name in ("versions", "source", "ring", "corrections", "portions", "cycles")

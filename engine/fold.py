@@ -79,7 +79,6 @@ class Fold:
         self, first: int, recorded_at: int, blockings: Sequence[Blocking], chain: bytes
     ) -> None:
         """Takes in a commit that says only that claims were kept out, which changes no belief."""
-        self._complete(len(blockings))
         self.chain = chain
         note(self.belief.graph, first, recorded_at, blockings)
 

@@ -381,7 +381,7 @@ class Stream:
             return
         at = None if stated is None else max(stated, last_of(transaction.head) + 1)
         encoded = [blocking.stored() for blocking in audits]
-        said = [each.event for each in audits]
+        said = () if self.cipher is None else [each.event for each in audits]
         stored = as_stored(self.cipher, fold, transaction, [(encoded, at)], said)
         (put,) = transaction.append_all(stored)
         self._given_out(transaction, [put], [encoded])
