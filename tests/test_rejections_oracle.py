@@ -131,7 +131,7 @@ class Gate(RuleBasedStateMachine):
 
     @rule(
         path=PATHS, workspace=WORKSPACES, predicate=PREDICATES, object=VALUES, text=TEXTS,
-        again=st.booleans(),
+        near=st.none() | st.randoms(use_true_random=False), again=st.booleans(),
     )  # fmt: skip
     def write(
         self,
@@ -140,8 +140,18 @@ class Gate(RuleBasedStateMachine):
         predicate: str,
         object: Any,
         text: str | None,
+        near: Any,
         again: bool,
     ) -> None:
+        """A claim; ``near`` one that says what was rejected, somewhere near where it was."""
+        if near is not None and self.oracle.all:
+            one = near.choice(self.oracle.all)
+            if near.random() < 0.8:
+                workspace, predicate = one.workspace, one.predicate or predicate
+            if isinstance(one.value, str) and near.random() < 0.5:
+                text = one.value
+            else:
+                object = one.value
         self.number += 1
         id = f"c{self.number}"
         if path == "correct":
