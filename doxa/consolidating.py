@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from doxa.arguments import Instant, check_text
 from doxa.engine import times
-from doxa.engine.errors import CallerError, RevisionConflict
+from doxa.engine.errors import CallerError, ConflictError, RevisionConflict
 from doxa.engine.stream import Request, Stream
 from doxa.views import TruthView
 
@@ -192,7 +192,7 @@ class _Run:
             try:
                 if each.events:
                     self.stream.weigh(Request(each.events))
-            except CallerError as error:
+            except (CallerError, ConflictError) as error:  # whatever it is, the rest goes on
                 each = replace(each, step=Step.REFUSED, reason=str(error), events=())
             (todo if each.events else rest).append(each)
         return view.revision, todo, rest, remaining
@@ -238,7 +238,14 @@ def _in_order(clusters: Sequence[Consolidated]) -> tuple[Consolidated, ...]:
     return tuple(sorted(clusters, key=lambda each: each.last_used))
 
 
-def _used(usage: Usage) -> LastUsed:
-    """When claims were used last, as far as that is known."""
-    at = usage.since(times.NEG)
-    return lambda workspace, id: at.get(workspace, {}).get(id)
+def _used(usage: Usage) -> LastUsed | None:
+    """When claims were used last, as far as that was noted."""
+    if not usage.figures()["records"]:
+        return None
+
+    def last_used(workspace: str, id: str) -> int | None:
+        key = workspace, id
+        found = usage.of([key]).get(key)
+        return None if found is None else found.last
+
+    return last_used

@@ -45,7 +45,7 @@ class Refresh:
     @property
     def unchanged(self) -> bool:
         """Whether there was nothing to record."""
-        return not self.changes
+        return all(change.turn == "rejected" for change in self.changes)
 
     def of(self, turn: str) -> list[Changed]:
         """The claims that one thing became of: `added`, `corrected`, …"""
@@ -74,6 +74,7 @@ class Refreshing:
     if TYPE_CHECKING:
         clock: Callable[[], int]
         view: Callable[..., TruthView]
+        is_rejected: Callable[..., tuple[Any, ...]]
         _registry_of: Callable[[TruthView], Registry]
 
     def refresh(
@@ -101,7 +102,7 @@ class Refreshing:
         that it says otherwise, from the same time on, is corrected, where no other source ever said
         it; what it says no longer is withdrawn from this source alone; and what is new is added, as
         a support where the claim is there already. ``confirm`` records that the new content says it
-        too, for what stays.
+        too, for what stays. A claim whose object or text was rejected is left out, and told of.
 
         With ``sections``, the content of each by name, only those that have changed are looked at,
         and what is recorded of others is withdrawn, unless ``partial``. A source or section with
@@ -118,7 +119,8 @@ class Refreshing:
         if partial and sections is None:
             raise CallerError("partial goes with sections: the others are left alone")
         found = extracted(lines, ref, workspace, told)
-        given = Given(ref, workspace, told, found, partial, allow_empty, confirm, reason)
+        options = partial, allow_empty, confirm, reason
+        given = Given(ref, workspace, told, found, *options, self._rejecting)
         at = times.moment(self.clock()) if valid_at is None else valid_at
         for patience in range(_PATIENCE, 0, -1):
             view = self.view(valid_at=at, workspace=workspace, shared=False)
@@ -128,6 +130,12 @@ class Refreshing:
                 if patience == 1:
                     raise
         raise AssertionError("it was written, or refused")
+
+    def _rejecting(self, claim: ev.Claim) -> str | None:
+        """The id of a rejection that keeps a claim out."""
+        said = [claim.object] if claim.text is None else [claim.object, claim.text]
+        place = {"predicate": claim.predicate, "workspace": claim.workspace}
+        return next((r.id for value in said for r in self.is_rejected(value, **place)), None)
 
     def _refreshed(self, view: TruthView, given: Given, dry_run: bool) -> Refresh:
         from doxa.projections.refresh import plan

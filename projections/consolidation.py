@@ -18,6 +18,7 @@ from doxa.engine import times
 from doxa.engine.belief import Standing
 from doxa.engine.corroboration import distinct_origins
 from doxa.engine.documents import spoken
+from doxa.engine.fields import PHRASES
 from doxa.engine.graph import NONE
 from doxa.engine.insight import keyed
 from doxa.engine.texts import Rows
@@ -185,6 +186,9 @@ class _Planner:
             valid_from=max(each.valid_from for each in claims),
             valid_to=min(each.valid_to for each in claims),
             because=tuple(each.id for each in claims),
+            recall_when=tuple(dict.fromkeys(p for each in claims for p in each.recall_when))[
+                :PHRASES
+            ],
         )
         told = self.observations.standing_by(claim, [block.rows[n] for n in group])
         if told is None:

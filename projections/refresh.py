@@ -7,7 +7,7 @@ commit. Of the claims nothing is touched that another source has ever supported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
@@ -36,6 +36,7 @@ class Turn(StrEnum):
     CONFIRMED = "confirmed"  # nothing has changed but the content around it
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"  # from this source
+    REJECTED = "rejected"  # not recorded: somebody has rejected the value
 
 
 class Part(StrEnum):
@@ -84,7 +85,7 @@ class Planned:
 
 
 class Given(NamedTuple):
-    """What a refresh is asked for."""
+    """What a refresh is asked for; ``rejected`` gives the id of what keeps a claim out."""
 
     source: ev.SourceRef
     workspace: str
@@ -94,6 +95,7 @@ class Given(NamedTuple):
     allow_empty: bool = False
     confirm: bool = False
     reason: str | None = None
+    rejected: Callable[[ev.Claim], str | None] = lambda claim: None
 
 
 def plan(view: TruthView, given: Given, rows: Rows) -> Planned:
@@ -126,7 +128,11 @@ class _Planner:
         }
         there = {(s.section, s.statement): s for s in said}
         gone = [s for s in said if (s.section, s.statement) not in wanted]
-        fresh = [line for place, line in wanted.items() if place not in there]
+        fresh = [
+            line
+            for place, line in wanted.items()
+            if place not in there and not self._rejected(line)
+        ]
         kept = [there[place] for place in wanted if place in there]
         self.result.kept = len(kept)
         if self.given.confirm:
@@ -184,6 +190,20 @@ class _Planner:
             )
 
     # -- what is done
+
+    def _rejected(self, line: Line) -> bool:
+        """Whether somebody has rejected what a claim says; it is told of then."""
+        said, rejection = line.claim, self.given.rejected(line.claim)
+        if rejection is None:
+            return False
+        id = said.id if line.named else ""
+        self.result.changes.append(
+            Changed(
+                Turn.REJECTED, id, said.subject, said.predicate, said.object, line.section,
+                event=rejection,
+            )
+        )  # fmt: skip
+        return True
 
     def _change(self, gone: Sequence[Support], fresh: Sequence[Line]) -> None:
         pairs = self._pairs(gone, fresh)

@@ -367,6 +367,23 @@ def test_an_observation_that_is_too_large_is_refused_and_stops_nothing(
         )
 
 
+def test_an_observation_whose_words_were_rejected_stops_nothing(ledger: doxa.Ledger) -> None:
+    london(ledger, "a", "b")
+    london(ledger, "c", "d", kind="preference")
+    ledger.reject("ada lives in London (2 origins)")
+    ledger.claim("bob", "likes", "tea", source="a")
+    ledger.claim("bob", "likes", "tea", source="b")
+    done = ledger.consolidate(valid_at=DAY)
+    assert [str(each.step) for each in done] == ["refused", "refused", "observed"]
+
+
+def test_an_observation_is_recalled_when_its_evidence_is(ledger: doxa.Ledger) -> None:
+    london(ledger, "a", recall_when=["home", "post"])
+    london(ledger, "b", recall_when=["post", "visit"])
+    (claim, *_) = one(ledger.consolidate(valid_at=DAY)).events
+    assert claim.recall_when == ("home", "post", "visit")  # type: ignore[attr-defined]
+
+
 # ---------------------------------------------------------------- contradictions
 
 

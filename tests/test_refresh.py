@@ -440,6 +440,21 @@ def test_a_source_that_says_nothing_any_more_can_say_so(ledger: doxa.Ledger) -> 
     assert ledger.refresh("notes.md", [HOME], content="v1").of("supported")
 
 
+def test_a_value_that_was_rejected_is_left_out_and_told_of(ledger: doxa.Ledger) -> None:
+    ledger.refresh("notes.md", [HOME], content="v1")
+    rejection = ledger.reject("Lisbon", predicate="lives_in")
+    for dry in (True, False):
+        done = ledger.refresh("notes.md", [MOVED, WORK], content="v2", dry_run=dry)
+        assert turns(done) == [
+            ("rejected", "Lisbon"),
+            ("added", "the mill"),
+            ("withdrawn", "London"),
+        ]
+        assert done.changes[0].event == rejection
+    again = ledger.refresh("notes.md", [MOVED, WORK], content="v3")
+    assert (turns(again), again.unchanged) == ([("rejected", "Lisbon")], True)
+
+
 def test_a_source_that_was_withdrawn_can_say_nothing_new(ledger: doxa.Ledger) -> None:
     ledger.refresh("notes.md", [HOME], content="v1")
     ledger.withdraw(doxa.Source("notes.md"))
