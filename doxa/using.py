@@ -60,7 +60,8 @@ class Using:
         """Notes the use of records, and brings back those that are archived. Returns what went
         wrong, which is no error for whoever reads."""
         used = [*keys]
-        problem = self._usage.touch(used, self.clock())
+        graph = self._stream.capture()[0].belief.graph
+        problem = self._usage.touch(used, self.clock(), graph)
         try:
             self._bring_back(dict.fromkeys(used))
         except (StorageError, DamageError) as error:

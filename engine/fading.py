@@ -24,7 +24,7 @@ from doxa.engine.retention import archived, expiry, importance
 from doxa.engine.rows import SHARED
 from doxa.engine.tables import Ints
 from doxa.engine.times import NEG, Instant
-from doxa.engine.usage import Key, Usage, Used
+from doxa.engine.usage import Key, Since, Usage, Used
 
 __all__ = ["Due", "Vitals", "Wanted", "expired", "faded", "keys_of", "still_due", "vitals"]
 
@@ -270,17 +270,35 @@ def _with_uses(
     finite = limits[np.isfinite(limits)]
     if not len(rows) or not len(finite):
         return last
-    uses = usage.since(int(now - max(0.0, float(finite.max()))) - 1)
-    if not uses:
+    at = int(now - max(0.0, float(finite.max()))) - 1
+    uses = usage.since(at)
+    if not len(uses.last):
         return last
-    last = last.copy()
-    for workspace, ids in uses.items():
+    last, known = last.copy(), np.array(graph.c_pos[: int(rows[-1]) + 1], np.int64)
+    if not _placed(graph, uses):
+        for claims, times in _by_name(graph, usage, at):
+            _put(rows, last, claims, times)
+        return last
+    claims = np.minimum(np.searchsorted(known, uses.positions), len(known) - 1)
+    there = known[claims] == uses.positions
+    _put(rows, last, claims[there], uses.last[there])
+    return last
+
+
+def _placed(graph: Graph, uses: Since) -> bool:
+    """Whether all uses are of events of this log, as it is."""
+    inside = bool(np.all((uses.positions > 0) & (uses.positions <= graph.position)))
+    return inside and bool(np.array_equal(_recorded_at(graph, uses.positions), uses.recorded_at))
+
+
+def _by_name(graph: Graph, usage: Usage, at: Instant) -> Iterable[tuple[Ints, Ints]]:
+    """The rows of the claims that were used, and when, found by their ids."""
+    for workspace, ids in usage.named_since(at).items():
         known = entities(graph.ids, graph.names.find(workspace), ids)
         numbers = np.fromiter(known.values(), np.int64, len(known))
         times = np.fromiter(map(ids.__getitem__, known), np.int64, len(known))
         claims = numbers & 7 == CLAIM
-        _put(rows, last, numbers[claims] >> 3, times[claims])
-    return last
+        yield numbers[claims] >> 3, times[claims]
 
 
 def _put(rows: Ints, last: Ints, of: Any, at: Any) -> None:

@@ -12,15 +12,18 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
+import numpy as np
+
 from doxa.engine.graph import NONE, Graph
 from doxa.engine.layers import COLD, WORKING, Warm
+from doxa.engine.tables import Ints
 from doxa.engine.times import FIRST, LAST, Instant
 
-__all__ = ["USAGE", "Key", "Usage", "Used"]
+__all__ = ["USAGE", "Key", "Since", "Usage", "Used"]
 
 USAGE: Final = "usage.sqlite"
 PATIENCE: Final = 2.0  # seconds that one process waits for another to write here
@@ -32,16 +35,23 @@ T = TypeVar("T")
 
 _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS used(workspace TEXT NOT NULL, id TEXT NOT NULL,"
-    " last INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(workspace, id))"
+    " last INTEGER NOT NULL, count INTEGER NOT NULL, position INTEGER, recorded_at INTEGER,"
+    " PRIMARY KEY(workspace, id))"
     " STRICT, WITHOUT ROWID"
 )
 _USE: Final = (
-    "INSERT INTO used VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-    " last = max(last, excluded.last), count = min(count + excluded.count, 1000000000)"
+    "INSERT INTO used VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " last = max(last, excluded.last), count = min(count + excluded.count, 1000000000),"
+    " position = excluded.position, recorded_at = excluded.recorded_at"
 )
 _SOUND: Final = f"typeof(last) = 'integer' AND last BETWEEN {FIRST} AND {LAST} AND count > 0"
 # What says that the file is no such file, or not whole; all else may pass.
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+
+_PLACED: Final = (  # whatever else somebody put there
+    "typeof(position) IN ('integer', 'null') AND typeof(recorded_at) IN ('integer', 'null')"
+)
 
 
 class Used(NamedTuple):
@@ -49,6 +59,15 @@ class Used(NamedTuple):
 
     last: Instant
     uses: int
+
+
+class Since(NamedTuple):
+    """The uses since an instant: where in the log each record is and when it was recorded, -1 where
+    that was not noted, beside when it was used last."""
+
+    positions: Ints
+    recorded_at: Ints
+    last: Ints
 
 
 class Usage:
@@ -75,10 +94,11 @@ class Usage:
 
     # -- writing
 
-    def touch(self, keys: Iterable[Key], at: Instant) -> str | None:
-        """Notes that records were used; one that is named twice, twice. Returns why that could not
-        be noted, or what was lost before it could be; ``None`` where all is well."""
-        rows = [(*key, at, times) for key, times in Counter(keys).items()]
+    def touch(self, keys: Iterable[Key], at: Instant, graph: Graph | None = None) -> str | None:
+        """Notes that records were used; one that is named twice, twice. With the ``graph``, where
+        in the log they are is noted too, which is found faster than an id. Returns why that could
+        not be noted, or what was lost before it could be; ``None`` where all is well."""
+        rows = [(*key, at, times, *_place(graph, key)) for key, times in Counter(keys).items()]
         if not rows:
             return None
         return self._change(lambda connection: connection.executemany(_USE, rows))
@@ -156,9 +176,24 @@ class Usage:
 
         return self._read(read, {})
 
-    def since(self, at: Instant) -> dict[str, dict[str, Instant]]:
-        """When the records were used last that were used at an instant or later: by workspace and
-        id."""
+    def since(self, at: Instant) -> Since:
+        """When the records were used last that were used at an instant or later, by where they
+        are."""
+        statement = (
+            "SELECT coalesce(position, -1), coalesce(recorded_at, -1), last FROM used"
+            f" WHERE last >= ? AND {_SOUND} AND {_PLACED}"
+        )
+
+        def read(connection: sqlite3.Connection) -> Since:
+            rows = chain.from_iterable(connection.execute(statement, (at,)))
+            columns = np.fromiter(rows, np.int64).reshape(-1, 3)
+            return Since(columns[:, 0], columns[:, 1], columns[:, 2])
+
+        nothing = np.empty(0, np.int64)
+        return self._read(read, Since(nothing, nothing, nothing))
+
+    def named_since(self, at: Instant) -> dict[str, dict[str, Instant]]:
+        """The same by workspace and id."""
         places = "SELECT DISTINCT workspace FROM used"
         statement = f"SELECT id, last FROM used WHERE workspace = ? AND last >= ? AND {_SOUND}"
 
@@ -274,6 +309,16 @@ class Usage:
         """Closes the file."""
         with self._lock:
             self._drop()
+
+
+def _place(graph: Graph | None, key: Key) -> tuple[int | None, Instant | None]:
+    """Where in the log a record is, and when it was recorded: together they name one event, also
+    of a log that was put back to an earlier state and went on otherwise."""
+    number = NONE if graph is None else graph.find(*key)
+    if graph is None or number == NONE:
+        return None, None
+    position = graph.position_of(number)
+    return position, graph.recorded_of(position)
 
 
 def _inode(path: Path) -> int:

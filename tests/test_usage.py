@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -268,8 +269,8 @@ def test_figures_that_can_not_be_are_passed_over(path: Path) -> None:
         path / "usage.sqlite",
         f"UPDATE used SET last = {-(2**63)} WHERE id = 'a'",
         "UPDATE used SET count = -5 WHERE id = 'b'",
-        f"INSERT INTO used VALUES('', 'far', {2**63 - 1}, 5)",
-        "INSERT INTO used VALUES('nowhere', 'unknown', 0, 7)",
+        f"INSERT INTO used VALUES('', 'far', {2**63 - 1}, 5, NULL, NULL)",
+        "INSERT INTO used VALUES('nowhere', 'unknown', 0, 7, 99, 5)",
     )
     with doxa.open(path) as ledger:
         assert uses(ledger, "a", "b", "n") == [0, 0, 1]
@@ -398,8 +399,9 @@ def test_uses_are_counted_kept_and_forgotten(tmp_path: Path) -> None:
             ("", "a"): Used(10, 3),
             ("w", "a"): Used(10, 1),
         }
-        assert usage.since(11) == {}
-        assert usage.since(10) == {"": {"a": 10}, "w": {"a": 10}}
+        assert usage.named_since(11) == {}
+        assert usage.named_since(10) == {"": {"a": 10}, "w": {"a": 10}}
+        assert usage.since(10).last.tolist() == [10, 10]
         keys = [("", f"k{number}") for number in range(1_500)]
         usage.touch(keys, 20)
         assert len(usage.of(keys)) == 1_500
@@ -408,6 +410,27 @@ def test_uses_are_counted_kept_and_forgotten(tmp_path: Path) -> None:
         assert usage.figures() == {"records": 1, "uses": 1}
         usage.close()
     assert list(tmp_path.iterdir()) == [tmp_path / "usage.sqlite"]
+
+
+def test_uses_noted_in_a_log_that_went_on_otherwise_are_found_by_their_ids(tmp_path: Path) -> None:
+    day = datetime(2024, 1, 1, tzinfo=UTC)
+
+    def filled(name: str, ids: str, at: datetime) -> Path:
+        with doxa.open(tmp_path / name, clock=lambda: at) as ledger:
+            for id in ids:
+                ledger.claim(id, "is", "red", id=id, source="s")
+        return tmp_path / name
+
+    one, two = filled("one", "abc", day), filled("two", "cab", day + timedelta(seconds=1))
+    with doxa.open(one, clock=lambda: day + timedelta(days=10)) as ledger:
+        ledger.recall("c", view=ledger.view(valid_at=AT), reinforce=True)
+    shutil.copy(one / "usage.sqlite", two)
+    for path in (one, two):
+        with doxa.open(path, create=False) as ledger:
+            assert set(ledger.decay(now=day + timedelta(days=25), dry_run=True).ids) == {"a", "b"}
+            due = ledger.decay(now=day + timedelta(days=35), dry_run=True).ids
+            assert due[-1] == "c"
+            assert len(due) == 3
 
 
 def test_a_file_is_made_by_the_first_use_and_no_sooner(tmp_path: Path) -> None:
