@@ -1,0 +1,210 @@
+"""What processes were told while a machine ran, and whether what is left agrees with it.
+
+Of each thing that was written: it was acknowledged, and is there for ever, as it was told; or it
+was refused with "nothing was written", and is nowhere; or nobody was told (the process ended, or
+a flush failed at the very end), and it is there wholly or not at all. Nothing else is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple
+
+from doxa.oracle.chain import check_chain
+
+Key = tuple[str, str]  # the workspace of an event, and its id
+# Events that a ledger makes of itself: what is put away in maintenance, and comes back.
+OWN: Final = ("policy-", "restored-")
+
+
+class Stored(NamedTuple):
+    """One row of the log."""
+
+    position: int
+    recorded_at: int
+    type: str
+    head: bytes
+    data: bytes | None
+    chain: bytes
+
+    @property
+    def key(self) -> Key:
+        head = json.loads(self.head)
+        return head.get("workspace", ""), head["id"]
+
+
+class Fate(Enum):
+    """What is known of an attempt."""
+
+    OPEN = "nobody was told"
+    ACKNOWLEDGED = "acknowledged"
+    REFUSED = "refused"
+
+
+@dataclass(eq=False)
+class Attempt:
+    """Something that a process tried to write: commits, in order, and what it was told."""
+
+    process: str
+    what: str
+    commits: list[list[Key]]
+    fate: Fate = Fate.OPEN
+    new: int = 0  # events that it was told are new
+    revision: int = 0  # and where the log ends with them
+
+    def __str__(self) -> str:
+        keys = [[f"{w}/{id}" if w else id for w, id in commit] for commit in self.commits]
+        told = f"{self.fate.value}: {self.new} up to {self.revision}" if self.new else self.fate.value
+        return f"{self.what} {keys} by {self.process} ({told})"
+
+
+class Wrong(AssertionError):
+    """Something is not as it was told."""
+
+
+@dataclass
+class History:
+    """All attempts of a run, and what is known of the log."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    rows: dict[int, Stored] = field(default_factory=dict)  # as somebody has read them
+    seen: int = 0  # the highest revision that anybody has seen
+    fingerprints: dict[tuple[int, str, object], str] = field(default_factory=dict)
+    erasing: set[int] = field(default_factory=set)  # positions whose data may be gone
+    erased: dict[int, bytes] = field(default_factory=dict)  # and is gone: what nobody may find
+
+    def read(self, rows: Iterable[Stored]) -> None:
+        """Somebody has read rows: they are for ever."""
+        for row in rows:
+            self._compare(row)
+            self.rows.setdefault(row.position, row)
+            self.see(row.position)
+
+    def see(self, revision: int) -> None:
+        """Somebody has seen that the log goes so far."""
+        self.seen = max(self.seen, revision)
+
+    def _compare(self, row: Stored) -> None:
+        known = self.rows.get(row.position)
+        if known is None or known == row:
+            return
+        if row.data is None and row.position in self.erasing and known._replace(data=None) == row:
+            return
+        raise Wrong(f"{row.position} was {known}, and is {row}")
+
+    def acknowledge(self, attempt: Attempt, new: int, revision: int, before: int) -> None:
+        """The process is told that its events are durable, ``new`` of them, the last at
+        ``revision``; ``before`` was seen before it began."""
+        attempt.fate, attempt.new, attempt.revision = Fate.ACKNOWLEDGED, new, revision
+        if new and revision - new < before:
+            raise Wrong(f"{attempt}: but {before} was seen before it began")
+        self.see(revision)
+
+    # ------------------------------------------------------------ at the end
+
+    def settle(self, rows: Sequence[Stored]) -> None:
+        """The whole log, after a machine has stopped. Raises `Wrong` for the first difference."""
+        last = rows[-1].position if rows else 0
+        if last < self.seen:
+            raise Wrong(f"the log was seen up to {self.seen}, and ends at {last}: {self._lost(last)}")
+        self.read(rows)
+        for position in self.erased:
+            if rows[position - 1].data is not None:
+                raise Wrong(f"{position} was erased, and has its data")
+        there = {row.key: row.position for row in rows}
+        for attempt in self.attempts:
+            self._check(attempt, there)
+        self._explain(rows)
+        for attempt in self.attempts:
+            if attempt.fate is Fate.OPEN:
+                attempt.fate = Fate.REFUSED
+                if all(key in there for commit in attempt.commits for key in commit):
+                    attempt.fate = Fate.ACKNOWLEDGED
+
+    def _lost(self, last: int) -> str:
+        """What was acknowledged beyond the end."""
+        beyond = [a for a in self.attempts if a.fate is Fate.ACKNOWLEDGED and a.revision > last]
+        return "; ".join(map(str, beyond[:3])) or "nothing acknowledged, but a reader saw it"
+
+    def _check(self, attempt: Attempt, there: dict[Key, int]) -> None:
+        keys = [key for commit in attempt.commits for key in commit]
+        if attempt.fate is Fate.ACKNOWLEDGED:
+            missing = [key for key in keys if key not in there]
+            if missing:
+                raise Wrong(f"{attempt}: {missing} is not there")
+        if attempt.fate is Fate.REFUSED:
+            others = {
+                key
+                for other in self.attempts
+                if other.fate is not Fate.REFUSED
+                for commit in other.commits
+                for key in commit
+            }
+            found = [key for key in keys if key in there and key not in others]
+            if found:
+                raise Wrong(f"{attempt}: but {found} is there, at {there[found[0]]}")
+
+    def _explain(self, rows: Sequence[Stored]) -> None:
+        """Each commit is one that somebody tried, whole, less what was there before."""
+        before: set[Key] = set()
+        possible = [
+            (attempt, commit)
+            for attempt in self.attempts
+            if attempt.fate is not Fate.REFUSED
+            for commit in attempt.commits
+        ]
+        last_at = None
+        for commit in _commits(rows):
+            at = commit[0].recorded_at
+            if last_at is not None and at <= last_at:
+                raise Wrong(f"{commit[0].position} is recorded at {at}, not after {last_at}")
+            last_at = at
+            keys = {row.key for row in commit if not row.key[1].startswith(OWN)}
+            if keys and not any(keys == set(tried) - before for _, tried in possible):
+                raise Wrong(
+                    f"the commit {commit[0].position} to {commit[-1].position} is of "
+                    f"{sorted(keys)}, which nobody tried as one"
+                )
+            before |= keys
+        for attempt in self.attempts:  # what is made of several commits is made from its first on
+            done = [set(commit) <= before for commit in attempt.commits]
+            if attempt.fate is Fate.OPEN and sorted(done, reverse=True) != done:
+                raise Wrong(f"{attempt}: of its commits there are {done}")
+
+
+def _commits(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
+    commit: list[Stored] = []
+    for row in rows:
+        if commit and row.recorded_at != commit[-1].recorded_at:
+            yield commit
+            commit = []
+        commit.append(row)
+    if commit:
+        yield commit
+
+
+def stored(path: str) -> list[Stored]:
+    """The rows of a log file, by SQLite itself, which recovers the file first; [] where there is
+    none. Raises `Wrong` for a file that is not sound."""
+    if not os.path.exists(path) or not os.path.getsize(path):
+        return []
+    with closing(sqlite3.connect(f"file:{path}?vfs=unix", uri=True)) as connection:
+        found = connection.execute("PRAGMA integrity_check(3)").fetchall()
+        if found != [("ok",)]:
+            raise Wrong(f"SQLite says: {found}")
+        columns = "position, recorded_at, type, head, data, chain"
+        query = f"SELECT {columns} FROM log ORDER BY position"
+        rows = [Stored(*row) for row in connection.execute(query)]
+        head = connection.execute("SELECT position, recorded_at, chain FROM head").fetchone()
+        end = (rows[-1].position, rows[-1].recorded_at, rows[-1].chain) if rows else (0, 0, bytes(32))
+        if head != end:
+            raise Wrong(f"the head row is {head}, the end {end}")
+    if broken := check_chain(path):
+        raise Wrong(f"the chain is broken: {broken[:3]}")
+    return rows
