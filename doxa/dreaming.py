@@ -111,7 +111,7 @@ class Dreaming(Using):
         if asked is not None and not dry_run:
             asked.ready()
         view = self.view(**place, shared=False)
-        used = self._noted_use() if last_used is None else last_used
+        used = self._noted_use(view) if last_used is None else last_used
         found = self._related(view, self.clock() - round(idle * _DAY), used)
         run = _Run(self, view, None if dry_run else asked, limit or CALLS, progress)
         for against in found.against:
@@ -121,10 +121,13 @@ class Dreaming(Using):
                 run.go_through(group)
         return run.told(found.too_long)
 
-    def _noted_use(self) -> LastUsed:
-        """When claims were last used, as far as that was noted beside the log."""
-        noted = self._usage.since(times.FIRST)
-        return lambda workspace, id: noted.get(workspace, {}).get(id)
+    def _noted_use(self, view: TruthView) -> LastUsed:
+        """When the claims in sight were last used, as far as that was noted beside the log."""
+        from doxa.projections.clusters import evidence
+
+        keys = [(view.workspace, view.graph.claim_id(row)) for row, _ in evidence(view)]
+        noted = {key: used.last for key, used in self._usage.of(keys).items()}
+        return lambda workspace, id: noted.get((workspace, id))
 
     def _related(self, view: TruthView, unused_since: int, last_used: LastUsed) -> Related:
         from doxa.projections.related import related

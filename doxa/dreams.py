@@ -51,7 +51,8 @@ class Contradiction:
     """Claims that contradict each other, so that they were not shown.
 
     ``policy`` is the id of the contradiction that was declared (on a dry run: would be); ``None``
-    where they were contested already. A single claim is contested by evidence against it.
+    where they were contested already. A single claim is contested by evidence against it, or by a
+    claim that was used lately.
     """
 
     claims: tuple[str, ...]

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from doxa.engine import events as ev
 from doxa.engine.belief import Standing
 from doxa.engine.documents import spoken
-from doxa.engine.graph import CLAIM, NONE, entity
+from doxa.engine.graph import CLAIM, NONE, POLICY, entity
 from doxa.engine.insight import DERIVED, keyed, record
 from doxa.engine.retention import archived
 from doxa.engine.view import TruthView
@@ -64,7 +64,8 @@ class Group(NamedTuple):
 
 class Against(NamedTuple):
     """Claims that contradict each other. ``policy`` is the id under which that is to be declared;
-    ``None`` where they are contested at the view already."""
+    ``None`` where they are contested at the view already: one alone by evidence, or by a claim that
+    was used lately."""
 
     ids: tuple[str, ...]
     policy: str | None
@@ -137,22 +138,35 @@ def _cold(
 
 
 def _rivals(view: TruthView, contested: Sequence[int]) -> list[Against]:
-    """The contested claims with their rivals, each in one set; one that has none, as only evidence
-    speaks against it, is in a set of its own."""
-    found: list[Against] = []
-    seen: set[int] = set()
+    """The contested claims, in sets of those that say something about one subject and predicate, or
+    are declared to contradict each other."""
+    graph, belief = view.graph, view.belief
+    sets: dict[int, list[int]] = {row: [row] for row in contested}  # each claim's, which it shares
+    first: dict[tuple[int, int, int], int] = {}
     for row in contested:
-        if row in seen:
-            continue
-        members, reach = {row}, [row]
-        while reach:
-            rivals = view.belief.rivals(reach.pop(), view.v, view.k)
-            fresh = [each for each in rivals if each not in members]
-            members.update(fresh)
-            reach += fresh
-        seen |= members
-        found.append(Against(tuple(view.graph.claim_id(each) for each in sorted(members)), None))
-    return found
+        about = graph.c_perspective[row], graph.c_subject[row], graph.c_predicate[row]
+        _unite(sets, first.setdefault(about, row), row)
+        for policy in graph.contradictions.get(row):
+            counts = graph.p_pos[policy] <= view.k and belief.counts(
+                entity(POLICY, policy), view.v, view.k
+            )
+            for other in graph.p_claims.get(policy) if counts else ():
+                if other in sets:
+                    _unite(sets, other, row)
+    distinct = {id(members): sorted(members) for members in sets.values()}
+    return [
+        Against(tuple(graph.claim_id(row) for row in members), None)
+        for members in sorted(distinct.values())
+    ]
+
+
+def _unite(sets: dict[int, list[int]], one: int, other: int) -> None:
+    """Makes the sets of two claims one."""
+    small, large = sorted((sets[one], sets[other]), key=len)
+    if small is not large:
+        large += small
+        for row in small:
+            sets[row] = large
 
 
 def _denied(view: TruthView, said: Sequence[ev.Claim]) -> list[Against]:

@@ -205,6 +205,20 @@ def test_a_contradiction_that_somebody_took_back_is_settled(ledger: doxa.Ledger)
     assert [group.ids for group in done.groups] == [("a", "b")]
 
 
+def test_what_is_contested_is_told_of_in_sets(ledger: doxa.Ledger) -> None:
+    ledger.policy(single_valued="lives_in")
+    for number in range(40):
+        tell(ledger, f"c{number}", "ada", "lives_in", number)
+    for id, subject in (("x", "bob"), ("y", "bob"), ("z", "cleo"), ("u", "dan"), ("v", "dan")):
+        tell(ledger, id, subject, f"says_{id}", id)
+    for pair in (("x", "y"), ("y", "z"), ("u", "v"), ("u", "c3")):
+        ledger.policy(contradicts=pair)
+    taken_back = ledger.policy(contradicts=["z", "u"])
+    ledger.withdraw(taken_back)
+    told = [set(each.ids) for each in found(ledger).against]
+    assert told == [{*(f"c{number}" for number in range(40)), "u", "v"}, {"x", "y", "z"}]
+
+
 # ---------------------------------------------------------------- against a slow twin
 
 
