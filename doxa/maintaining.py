@@ -8,26 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from doxa.arguments import Instant
+from doxa.engine.errors import CallerError
 from doxa.retaining import Progress, Retaining, check_limit, step
 
 if TYPE_CHECKING:
+    from doxa.compacting import CompactionReport
     from doxa.engine.shelving import Swept
     from doxa.searching import Search
 
 __all__ = ["Maintaining", "Maintenance", "Plan"]
 
 
+HISTORY: Final = frozenset({"older_than", "versions", "bytes", "limit"})
+
+
 class Plan(NamedTuple):
     """How maintenance is to be done: as of when, in which workspace (``None``: all), how many
-    records may still be put away (``None``: all that are due), and whether only to say so."""
+    records may still be put away (``None``: all that are due), whether only to say so, and what of
+    the history is to be compacted (``None``: nothing)."""
 
     now: Instant | None
     workspace: str | None
     limit: int | None
     dry_run: bool
+    history: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Maintaining(Retaining):
 
     if TYPE_CHECKING:
         _searching: Callable[[], Search]
+        compact: Callable[..., CompactionReport]
 
     def maintain(
         self,
@@ -64,18 +72,24 @@ class Maintaining(Retaining):
         now: Instant | None = None,
         limit: int | None = None,
         workspace: str | None = None,
+        history: Mapping[str, Any] | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Maintenance:
         """Archives what was declared to expire and what has faded, and brings the index of words up
         to the log.
 
-        ``limit`` bounds how many records are archived in this run, ``progress(done, steps)`` is
-        called before each step and at the end. With ``dry_run`` it is only said what would be done.
+        With ``history``, the arguments of `compact` (older_than, versions, bytes, limit), what they
+        name is compacted first. ``limit`` bounds how many records are archived in this run,
+        ``progress(done, steps)`` is called before each step and at the end. With ``dry_run`` it is
+        only said what would be done.
         """
         check_limit(limit)
+        check_history(history)
         found: dict[str, Swept | Mapping[str, Any]] = {}
-        plan, steps = Plan(now, workspace, limit, dry_run), self._maintenance()
+        plan, steps = Plan(now, workspace, limit, dry_run, history), self._maintenance()
+        if history is not None:
+            steps = {"history": self._history_step, **steps}
         for name, do in steps.items():
             if progress is not None:
                 progress(len(found), len(steps))
@@ -95,6 +109,14 @@ class Maintaining(Retaining):
     def _decay_step(self, plan: Plan) -> Swept:
         return self._faded(plan.now, plan.limit, plan.workspace, plan.dry_run, None)
 
+    def _history_step(self, plan: Plan) -> Mapping[str, Any]:
+        """Compaction, of which the log keeps a record; as `compact` for who asks for it alone."""
+        wanted = dict(plan.history or {})
+        if plan.now is not None and "older_than" in wanted:
+            wanted["now"] = plan.now
+        done = self.compact(**wanted, dry_run=plan.dry_run)
+        return {"claims": done.claims, "events": done.events, "bytes": done.bytes}
+
     def _index_step(self, plan: Plan) -> Mapping[str, Any]:
         """The index of words; vectors are made by `index`, where an embedder is asked for them."""
         search, head = self._searching(), self._stream.capture()[1]
@@ -103,6 +125,15 @@ class Maintaining(Retaining):
             return {"behind": behind, "saved": False}
         search.follow()
         return {"behind": behind, "saved": search.save()}
+
+
+def check_history(given: object) -> None:
+    """Raises `CallerError` for what `compact` takes no arguments from."""
+    if given is not None and not (isinstance(given, Mapping) and given and set(given) <= HISTORY):
+        raise CallerError(
+            f"history is {given!r:.80}; give a mapping of what compact takes: "
+            f"{', '.join(sorted(HISTORY))}"
+        )
 
 
 def _rest(limit: int | None, found: Swept | Mapping[str, Any]) -> int | None:

@@ -77,7 +77,7 @@ def refuse_listing(
 ) -> None:
     """Raises `Compacted` where a list of claims of some standings would have a compacted one."""
     gone = view.graph.gone
-    if gone is None or (view.k >= gone.last and wanted <= _LISTED):
+    if gone is None or (view.k >= gone.last and _LISTED.issuperset(wanted)):
         return
     found = _about(view, gone, subject, predicate)
     if kind is not None and len(found):

@@ -33,7 +33,7 @@ __all__ = ["FOLDER", "MANIFEST", "SHAPE", "Manifest", "Publication"]
 FOLDER: Final = "beliefs"
 MANIFEST: Final = "manifest.json"
 LOCK: Final = "lock"
-SHAPE: Final = 1  # of the tables; another one's files are not read
+SHAPE: Final = 2  # of the tables; another one's files are not read
 _FORMAT: Final = "doxa beliefs"
 _GROWTH: Final = 3  # a segment is merged with a newer one of at least so many times fewer events
 

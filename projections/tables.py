@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from doxa.engine.numbers import Series
 from doxa.engine.rows import NAMED, UNBOUND
 from doxa.engine.times import NEG
 from doxa.projections.growing import Ints, column_texts
+from doxa.projections.lost import STRETCHES, lost_beliefs, stretches
 from doxa.projections.making import Maker, Making
 from doxa.projections.rectangles import Commits, added, closed
 
@@ -72,7 +74,10 @@ class Table(NamedTuple):
         else:
             with ThreadPoolExecutor(4) as pool:
                 made = list(pool.map(lambda name: makers[name](), self.schema.names))
-        return pa.Table.from_arrays(made, schema=self.schema)
+        found = pa.Table.from_arrays(made, schema=self.schema)
+        if self.kind == CLAIM and belief.graph.gone is not None:
+            found = pa.concat_tables([found, lost_beliefs(belief, after, upto, self.schema)])
+        return found
 
     def ended(self, belief: Belief, after: int, upto: int) -> pa.Table:
         """The rows known at one commit that ended up to another, as `ENDS`."""
@@ -313,6 +318,11 @@ def _events(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
     }
 
 
+def _compacted(belief: Belief, after: int, upto: int, at: int) -> dict[str, Maker]:
+    found = stretches(belief, after, upto)
+    return {name: partial(found.__getitem__, name) for name in found}
+
+
 def _schema(*fields: tuple[str, Any], texts: Sequence[str] = (), ints: Sequence[str] = ()) -> Any:
     return pa.schema(
         [
@@ -393,6 +403,7 @@ TABLES: Final = {
             ),
             _events,
         ),
+        Table("compacted", STRETCHES, _compacted),
     )
 }
 """All tables by name; ``position`` is the key of a plain one, with ``valid_from`` and

@@ -371,6 +371,10 @@ def test_recall_and_sql_go_on_with_what_is_left(ledger: Ledger) -> None:
     assert len(ledger.recall("x p", view=ledger.view(valid_at=NOON)).hits) == 1
     assert ledger.sql("SELECT count(*) FROM claims").rows == [(2,)]
     assert ledger.sql("SELECT count(*) FROM events WHERE type = 'compacted'").rows == [(4,)]
+    assert ledger.sql("SELECT position, last, events FROM compacted").rows == [(1, 3, 3), (5, 5, 1)]
+    at = {"v": 0, "k": 1}
+    found = ledger.sql("SELECT claim, standing FROM believed($v, known_at := $k)", at).rows
+    assert found == [(None, "compacted")]
     assert ledger.stats()["events"]["compacted"] == 4
 
 

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from doxa.adapters.cli.output import escaped
 from doxa.engine.errors import (
     CallerError,
+    Compacted,
     ConflictError,
     DamageError,
     DoxaError,
@@ -39,6 +40,7 @@ PIPE_CLOSED: Final = 141
 _CODES: Final[tuple[tuple[type[DoxaError], int], ...]] = (
     (NotHeld, NO),
     (Erased, NO),
+    (Compacted, NO),
     (SeveralHeld, NO),
     (CallerError, CALLER),
     (ConflictError, CONFLICT),

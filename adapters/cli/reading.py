@@ -136,7 +136,7 @@ def history(
             "known_at": iso_or_none(belief.known_at),
             "revision": belief.revision,
             "values": None if belief.values is None else list(belief.values),
-            "contested": belief.contested,
+            "contested": belief.contested if belief.compacted is None else None,
             **({} if belief.compacted is None else {"compacted": list(belief.compacted)}),
         }
         for belief in found

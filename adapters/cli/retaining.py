@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.output import counted, document, note, progress, say, table
 from doxa.adapters.cli.output import record as figures
 from doxa.adapters.cli.writing import tell
+from doxa.engine.errors import CallerError
 from doxa.engine.shelving import Swept
 
 __all__ = ["add_to"]
@@ -205,13 +207,34 @@ def prune(
     reason: opt.Reason = None,
     now: Now = None,
     limit: Limit = None,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history", help="Compact the log instead: what nothing is left of goes for good."
+        ),
+    ] = False,
+    versions: Annotated[
+        int | None,
+        typer.Option(help="With --history: all but so many newest versions.", metavar="N"),
+    ] = None,
+    bytes: Annotated[
+        int | None,
+        typer.Option(help="With --history: until the log has no more bytes.", metavar="N"),
+    ] = None,
     dry_run: DryRun = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Archive the claims that pass all filters given; prints them.
 
-    What is pinned, verified or scored above 0 is protected.
+    What is pinned, verified or scored above 0 is protected. With --history the log is compacted
+    by --older-than (since the last change), --versions or --bytes.
     """
+    if history:
+        others = {"kind": kind, "decay-below": decay_below, "reason": reason}
+        _refuse({**others, "workspace": workspace}, "do not go with --history")
+        _compact(path, older_than, versions, bytes, limit, now, dry_run, as_json)
+        return
+    _refuse({"versions": versions, "bytes": bytes}, "go with --history only")
     with opt.reading(path) as ledger, progress("prune") as told:
         done = ledger.prune(
             kind=kind,
@@ -227,21 +250,66 @@ def prune(
     _tell(done, "archived", as_json)
 
 
+def _refuse(given: dict[str, object], why: str) -> None:
+    """Refuses options that are given and do not go together with others."""
+    if found := [f"--{name}" for name, value in given.items() if value is not None]:
+        raise CallerError(f"{', '.join(found)} {why}")
+
+
+def _compact(
+    path: Path,
+    older_than: float | None,
+    versions: int | None,
+    bytes: int | None,
+    limit: int | None,
+    now: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    with opt.reading(path) as ledger:
+        done = ledger.compact(
+            older_than=older_than,
+            versions=versions,
+            bytes=bytes,
+            limit=limit,
+            now=_instant(now),
+            dry_run=dry_run,
+        )
+    if as_json:
+        document(done.as_dict())
+    else:
+        say(str(done))
+
+
 def maintain(
     path: opt.Path,
     workspace: Everywhere = None,
     now: Now = None,
     limit: Limit = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            help="Compact the log first, by older_than=DAYS, versions=N, bytes=N; several with "
+            "commas between them.",
+            metavar="WHAT",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Do all that is to be done now and then.
 
-    Archives what has expired and what has faded, and brings the index of words up to the log.
+    Archives what has expired and what has faded, and brings the index of words up to the log. With
+    --history the log is compacted before.
     """
     with opt.reading(path) as ledger, progress("maintain") as told:
         done = ledger.maintain(
-            now=_instant(now), limit=limit, workspace=workspace, dry_run=dry_run, progress=told
+            now=_instant(now),
+            limit=limit,
+            workspace=workspace,
+            history=_history(history),
+            dry_run=dry_run,
+            progress=told,
         )
     if as_json:
         document(done.as_dict())
@@ -255,6 +323,23 @@ def maintain(
     figures(rows, as_json=False)
     if done.dry_run:
         note("nothing was written")
+
+
+def _history(text: str | None) -> dict[str, float] | None:
+    """What is to be compacted, as `compact` takes it."""
+    if text is None:
+        return None
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = part.strip().partition("=")
+        try:
+            found[name] = int(value) if value.isdigit() else float(value)
+        except ValueError:
+            raise CallerError(
+                f"--history {text!r:.80} has the part {part!r:.80}; write NAME=NUMBER, as in "
+                "older_than=90,versions=5"
+            ) from None
+    return found
 
 
 def _instant(text: str | None) -> datetime | str | None:
