@@ -48,6 +48,15 @@ def _appending(path: str, name: str, count: str) -> None:
             ledger.claim(name, "counts", number, id=f"{name}-{number}", source=name)
 
 
+def _purging(path: str, count: str) -> None:
+    """Purges archived claims, once told to go."""
+    with doxa.open(path) as ledger:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        ledger.purge([f"c{number}" for number in range(int(count))])
+        print("purged", flush=True)
+
+
 def _until_killed(path: str, name: str, size: str) -> None:
     """Commits of ``size`` claims for ever, each printed once it is durable."""
     with doxa.open(path) as ledger:
@@ -166,6 +175,7 @@ def _compacting(path: str, versions: str) -> None:
 
 _ACTIONS: dict[str, Callable[..., None]] = {
     "append": _appending,
+    "purging": _purging,
     "until-killed": _until_killed,
     "race": _racing,
     "move": _moving,

@@ -12,7 +12,7 @@ import pytest
 
 import doxa
 from doxa.adapters.exchange import export_events
-from tests import test_cases_by_hand, test_projection_files
+from tests import test_cases_by_hand, test_projection_files, test_purging_cases
 from tests.cases_names import Case, cases, prepared, shown_by
 
 CASES = cases()
@@ -20,17 +20,15 @@ CASES = cases()
 # Cases, or what a case says is to be done, that this version has no means for.
 NOT_REACHED = {
     "C086": "there is no PostgreSQL recorder yet",
-    "C092": "nothing can be archived and purged yet",
-    "C094": "nothing can be archived and purged yet",
-    "C095": "nothing can be archived and purged yet",
-    "C101": "nothing can be archived and purged, and no projections are kept on disk yet",
 }
 NOT_DONE: dict[str, str] = {}
 
 CHECKED = {id: case for id, case in CASES.items() if case.checks}
 
 
-BY_HAND = shown_by(test_cases_by_hand) | shown_by(test_projection_files)
+BY_HAND = (
+    shown_by(test_cases_by_hand) | shown_by(test_projection_files) | shown_by(test_purging_cases)
+)
 
 
 @pytest.mark.parametrize("case", CHECKED.values(), ids=CHECKED)
