@@ -23,6 +23,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from doxa.bench import (
     appends,
     audits,
+    decays,
     peers,
     processes,
     reads,
@@ -53,6 +54,7 @@ MEASURES: Final[dict[str, Measure]] = {
     "append_one": appends.append_one,
     "append_batch": appends.append_batch,
     "rejections": rejections.rejections,
+    "decay": decays.decay,
     "shapes": shapes.shapes,
 }
 """In the order in which they run: what only reads comes before what appends to the history."""

@@ -153,6 +153,8 @@ BARS: Final = (
         20,
         "µs",
     ),
+    _taking(15, "a pass that archives one claim in a hundred", "decay", 3_000, "ms"),
+    _taking(15, "the same where the others were used", "decay_used", 3_000, "ms"),
     *(
         _fact(12, f"shape: {name}, an element at n ÷ at n/10", f"shape_{name}", "growth", 2, "x")
         for name in ("versions", "source", "ring", "corrections", "portions", "cycles")
@@ -216,6 +218,18 @@ REASONS: Final[dict[tuple[str, str], str]] = {
     ),
     ("open", "SQLite"): "SQLite reads nothing before it is asked.",
     ("open_first", "SQLite"): "SQLite reads the pages of one row; doxa has read all it needs.",
+    ("decay", "numpy"): (
+        "By hand flags are set in an array; doxa looks at pins, floors and policies, and records "
+        "durably what it archived, and why."
+    ),
+    ("decay_used", "numpy"): "By hand the last uses lie in an array; doxa reads them from a file.",
+    ("decay", "SQLite"): (
+        "By hand a column is updated by its index; doxa judges, chains and folds the events that "
+        "name the claims, each of which is looked at once more under the lock."
+    ),
+    ("decay_used", "SQLite"): (
+        "By hand a column is updated by its index; doxa has the uses in a file of their own."
+    ),
     ("stale", "SQLite"): (
         "By hand one row is looked up; doxa says why, by which event, and that nothing else is."
     ),

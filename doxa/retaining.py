@@ -237,7 +237,7 @@ class Retaining(Declaring, Using):
 
         at, usage = self._instant_of(now), self._usage
         with uncollected():
-            due = faded(self._belief_now(), usage, at, wanted)
+            due = faded(self._belief_now(), usage, at, wanted, limit)
         return self._archive_due(
             due,
             lambda belief, some: still_due(belief, usage, some, at, wanted),

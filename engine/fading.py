@@ -157,8 +157,11 @@ class Due(NamedTuple):
     kept: dict[str, int]
 
 
-def faded(belief: Belief, usage: Usage, now: Instant, wanted: Wanted) -> Due:
-    """The claims that are to be archived now. O(claims) in columns."""
+def faded(
+    belief: Belief, usage: Usage, now: Instant, wanted: Wanted, limit: int | None = None
+) -> Due:
+    """The claims that are to be archived now; where there are more than ``limit``, in the order of
+    their last uses too, however old. O(claims) in columns."""
     graph = belief.graph
     count = graph.claims_upto(graph.position)
     rows = _asked(graph, count, wanted)
@@ -183,6 +186,8 @@ def faded(belief: Belief, usage: Usage, now: Instant, wanted: Wanted) -> Due:
         if reason is not None:
             kept[reason] = kept.get(reason, 0) + 1
     rows, last = rows[free], last[free]
+    if limit is not None and len(rows) > limit:
+        last = _with_old_uses(graph, usage, rows, last)
     order = np.lexsort((rows, last))
     return Due((rows[order] * 8 + CLAIM).tolist(), kept)
 
@@ -283,6 +288,15 @@ def _with_uses(
     there = known[claims] == uses.positions
     _put(rows, last, claims[there], uses.last[there])
     return last
+
+
+def _with_old_uses(graph: Graph, usage: Usage, rows: Ints, last: Ints) -> Ints:
+    """The last uses of claims, also those that are too old to keep them."""
+    keys = keys_of(graph, (rows * 8 + CLAIM).tolist())
+    used = usage.of(keys)
+    times = [used.get(key, _NEVER).last for key in keys]
+    found: Ints = np.maximum(last, np.array(times, np.int64))
+    return found
 
 
 def _placed(graph: Graph, uses: Since) -> bool:

@@ -428,9 +428,11 @@ def test_uses_noted_in_a_log_that_went_on_otherwise_are_found_by_their_ids(tmp_p
     for path in (one, two):
         with doxa.open(path, create=False) as ledger:
             assert set(ledger.decay(now=day + timedelta(days=25), dry_run=True).ids) == {"a", "b"}
-            due = ledger.decay(now=day + timedelta(days=35), dry_run=True).ids
-            assert due[-1] == "c"
-            assert len(due) == 3
+            later = day + timedelta(days=35)
+            assert len(ledger.decay(now=later, dry_run=True)) == 3
+            # it rested least, though that is too long to keep it
+            first = ledger.decay(now=later, limit=2, dry_run=True)
+            assert (set(first.ids), first.left) == ({"a", "b"}, 1)
 
 
 def test_a_file_is_made_by_the_first_use_and_no_sooner(tmp_path: Path) -> None:
