@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -161,17 +161,22 @@ class Usage:
     def of(self, keys: Sequence[Key]) -> dict[Key, Used]:
         """The uses of records, as far as there are any."""
 
+        by_place: dict[str, list[str]] = {}
+        for workspace, id in dict.fromkeys(keys):
+            by_place.setdefault(workspace, []).append(id)
+
         def read(connection: sqlite3.Connection) -> dict[Key, Used]:
             found: dict[Key, Used] = {}
-            left = iter(keys)
-            while some := list(islice(left, AT_ONCE)):
-                statement = (
-                    "SELECT workspace, id, last, count FROM used WHERE (workspace, id) IN"
-                    f" (VALUES {','.join(['(?, ?)'] * len(some))}) AND {_SOUND}"
-                )
-                flat = [part for key in some for part in key]
-                for workspace, id, last, count in connection.execute(statement, flat):
-                    found[workspace, id] = Used(last, count)
+            for workspace, ids in by_place.items():
+                for start in range(0, len(ids), AT_ONCE):
+                    some = ids[start : start + AT_ONCE]
+                    marks = ",".join("?" * len(some))
+                    statement = (
+                        "SELECT id, last, count FROM used WHERE workspace = ?"
+                        f" AND id IN ({marks}) AND {_SOUND}"
+                    )
+                    for id, last, count in connection.execute(statement, (workspace, *some)):
+                        found[workspace, id] = Used(last, count)
             return found
 
         return self._read(read, {})
