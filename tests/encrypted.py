@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 import doxa
+from doxa.engine.transaction import Transaction
 from doxa.ledger import Ledger
 from doxa.oracle import Log
 from tests.histories import moment
+from tests.support import ROOT
 from tests.walks import Walk
 
 DAY = "2024-06-01"
@@ -66,3 +72,41 @@ def overwrite(ledger: Path, position: int, data: bytes | None) -> None:
     connection.execute("UPDATE log SET data=? WHERE position=?", (data, position))
     connection.commit()
     connection.close()
+
+
+# ---------------------------------------------------------------- other processes
+
+
+def start(action: str, folder: Path, *arguments: object) -> subprocess.Popen[str]:
+    """Starts a child on the ledger in a folder: ``python -m tests.encrypted ACTION FOLDER …``."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.encrypted", action, str(folder), *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _claiming(folder: str, name: str, count: str) -> None:
+    """Claims about new subjects, one commit each, once told to go."""
+    with opened(Path(folder)) as ledger:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        for number in range(int(count)):
+            ledger.claim(f"subject {number}", "named by", name, id=f"{name}-{number}", source=name)
+
+
+def _dying(folder: str) -> None:
+    """A claim about a new subject, whose process dies when its key is there, before it commits."""
+    with opened(Path(folder)) as ledger, patch.object(Transaction, "append_all", _die):
+        ledger.claim("ada", "lives_in", "London", source="s")
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    {"claim": _claiming, "die": _dying}[sys.argv[1]](*sys.argv[2:])

@@ -55,7 +55,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     KeyFile.made(path, LEDGER)
     path.chmod(0o640)
-    with pytest.raises(WrongKeys, match="0640.*chmod 600"):
+    with pytest.raises(WrongKeys, match=r"0640.*chmod 600"):
         KeyFile(path)
 
 
@@ -114,7 +114,7 @@ def test_a_record_that_is_torn_is_passed_over_and_overwritten(tmp_path: Path, cu
 
 def test_an_unknown_key_is_named_with_what_to_do(tmp_path: Path) -> None:
     file = KeyFile.made(tmp_path / "keys", LEDGER)
-    with pytest.raises(WrongKeys, match="0001020304050607.*older copy"):
+    with pytest.raises(WrongKeys, match=r"0001020304050607.*older copy"):
         file.key(bytes(range(8)))
 
 
