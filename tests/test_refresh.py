@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doxa
+from doxa.engine.belief import Belief
 from doxa.engine.errors import CallerError, DuplicateId, RevisionConflict
 from doxa.refreshing import Refresh
 from tests.histories import GRID, moment
@@ -512,6 +514,19 @@ def test_who_is_disturbed_again_and_again_gives_up(
     monkeypatch.setattr(ledger._stream, "append", moved)
     with pytest.raises(RevisionConflict):
         ledger.refresh("notes.md", [HOME], content="v1")
+
+
+def test_a_refresh_costs_what_the_source_says_and_not_its_square(ledger: doxa.Ledger) -> None:
+    count = 300
+    versions = [[says("user", "said", n + more) for n in range(count)] for more in (0, 1)]
+    ledger.refresh("log.txt", versions[0], content="1")
+    for source, content in (("log.txt", "2"), ("other.txt", "3")):
+        with patch.object(
+            Belief, "object_key", autospec=True, side_effect=Belief.object_key
+        ) as asked:
+            done = ledger.refresh(source, versions[1], content=content)
+        assert len(done.changes) in (2, count)
+        assert asked.call_count <= 3 * count
 
 
 # ---------------------------------------------------------------- any versions

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from doxa.oracle import overlaps as oracle
+from doxa.projections import overlaps
 from doxa.projections.overlaps import denials, grouped
 from doxa.projections.similarity import LOOKED_AT, NEAR, denial, near, same, within, wording
 
@@ -167,6 +169,20 @@ def test_these_do_not_deny_each_other(one: tuple[Any, Any], other: tuple[Any, An
 def test_of_many_that_deny_each_other_each_is_in_a_pair() -> None:
     told = [denial("ada", "likes", v) for v in ("tea", "no tea", "tea", "not tea", "jazz")]
     assert denials(told) == [(0, 1), (0, 3), (1, 2)]
+
+
+def test_statements_are_held_against_those_only_that_share_their_rarest_word() -> None:
+    count = 2_000
+    said = [wording("user", "said", f"that word{n} goes well with tea") for n in range(count)]
+    with patch.object(overlaps, "within", side_effect=within) as asked:
+        assert len(grouped(said)) == count
+    assert asked.call_count == 0
+    said += [
+        wording("user", "said", f"well, that word{n} goes well with tea") for n in range(count)
+    ]
+    with patch.object(overlaps, "within", side_effect=within) as asked:
+        assert len(grouped(said + said)) == count
+    assert asked.call_count == count
 
 
 VOCABULARY = ["not", "5", "6", "km", "dark", "roast", "coffee", "beans", "the", "ada", "?", "x-1"]
