@@ -31,6 +31,7 @@ from doxa.engine import times
 from doxa.engine.compaction import CompactingStream
 from doxa.engine.errors import (
     CallerError,
+    DoxaError,
     InvalidTime,
     StorageError,
     UnknownTarget,
@@ -152,6 +153,8 @@ class Ledger(
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if isinstance(error, DoxaError):
+            str(error)  # its words may have to be read from the log
         self.close()
 
     async def __aenter__(self) -> Self:

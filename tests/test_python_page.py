@@ -13,6 +13,7 @@ import pytest
 import doxa
 from doxa.adapters.cli import failures
 from doxa.adapters.exchange.importing import ImportReport
+from doxa.adapters.exchange.kept_out import KeptOut
 from doxa.adapters.exchange.set_aside import SetAside
 from doxa.arguments import UNSET, ArtefactId, Commit, CorrectionId
 from doxa.consolidating import Consolidation
@@ -40,6 +41,7 @@ from doxa.projections.stale import Stale
 from doxa.querying import Result
 from doxa.questions import DEFAULTS
 from doxa.refreshing import Refresh
+from doxa.rejecting import Rejection
 from doxa.verification import Report
 from doxa.views import Belief
 from tests.support import ROOT
@@ -60,6 +62,8 @@ GIVEN_BACK: dict[type, str] = {
     CorrectionId: "CorrectionId and ArtefactId",
     ImportReport: "ImportReport",
     Report: "Report",
+    Rejection: "Rejection",
+    KeptOut: "ImportReport",
     Result: "Result",
     SetAside: "ImportReport",
     assembly.Citation: "Printed, Citation, Notice and LeftOut",
