@@ -136,8 +136,9 @@ class Cipher:
         found = self._ready.get(prefix)
         if found is not None:
             return found
-        keys = [self.keys.key(prefix[at : at + ID]) for at in range(_IDS, len(prefix), ID)]
-        if None in keys:
+        ids = [prefix[at : at + ID] for at in range(_IDS, len(prefix), ID)]
+        keys = [key for key in map(self.keys.key, ids) if key is not None]
+        if len(keys) < len(ids):
             return None
         if len(self._ready) >= READY:
             self._ready = {}

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -109,4 +109,5 @@ def _die(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    {"claim": _claiming, "die": _dying}[sys.argv[1]](*sys.argv[2:])
+    actions: dict[str, Callable[..., None]] = {"claim": _claiming, "die": _dying}
+    actions[sys.argv[1]](*sys.argv[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
@@ -226,7 +227,7 @@ def test_no_file_of_the_ledger_shows_what_it_says(tmp_path: Path) -> None:
     embedder = doxa.Embedder("constant", lambda texts: [[1.0, 0.5]] * len(texts))
     with doxa.open(folder, keys=tmp_path / "keys", embedder=embedder) as ledger:
         _record_everything(ledger)
-        bad = [
+        bad: list[Any] = [
             {"event": "claim", "id": "bad", "subject": "Ada Lovelace", "predicate": "lives_in"},
             "no JSON: the whole text of Ada Lovelace",
             {"event": "support", "id": "s9", "claim": "nobody", "source": "Bob Dylan prying"},
@@ -252,8 +253,18 @@ def test_no_file_of_the_ledger_shows_what_it_says(tmp_path: Path) -> None:
 
 
 def test_what_is_set_aside_keeps_its_number_and_no_words(tmp_path: Path) -> None:
-    bad = {"event": "claim", "id": "x1", "subject": "ada", "predicate": "p", "source": "s"}
-    lines = [bad, {**bad, "id": "x2", "object": 1}, {**bad, "id": "x3", "object": float("nan")}]
+    bad: dict[str, Any] = {
+        "event": "claim",
+        "id": "x1",
+        "subject": "ada",
+        "predicate": "p",
+        "source": "s",
+    }
+    lines: list[Any] = [
+        bad,
+        {**bad, "id": "x2", "object": 1},
+        {**bad, "id": "x3", "object": float("nan")},
+    ]
     with opened(tmp_path) as ledger:
         for _ in range(2):
             report = ledger.import_events(lines)
@@ -465,12 +476,15 @@ def test_what_another_process_records_is_decrypted(tmp_path: Path) -> None:
 
 
 def test_a_bulk_import_flushes_its_keys_together(tmp_path: Path, monkeypatch: Any) -> None:
-    import os
-
     flushed: list[int] = []
     fsync = os.fsync
+
+    def flushing(file: int) -> None:
+        flushed.append(file)
+        fsync(file)
+
     with opened(tmp_path) as ledger:
-        monkeypatch.setattr("os.fsync", lambda file: (flushed.append(file), fsync(file))[1])
+        monkeypatch.setattr("os.fsync", flushing)
         lines = [
             {"event": "claim", "subject": f"s{n}", "predicate": "p", "object": n, "source": "s",
              "id": f"c{n}", "recorded_at": START.isoformat()}
