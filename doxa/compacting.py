@@ -15,6 +15,7 @@ from doxa.engine.compaction import CompactingStream, Done
 from doxa.engine.errors import CallerError, StorageError
 from doxa.engine.fold import Fold
 from doxa.engine.sqlite import SQLiteRecorder
+from doxa.engine.stream import Stream
 
 __all__ = ["Compacting", "CompactionReport"]
 
@@ -77,7 +78,7 @@ class Compacting:
     path: Path | None
     recorder: SQLiteRecorder
     clock: Callable[[], int]
-    _stream: CompactingStream
+    _stream: Stream
 
     def compact(
         self,
@@ -113,12 +114,15 @@ class Compacting:
         if dry_run is not True and dry_run is not False:
             raise CallerError(f"dry_run is {dry_run!r:.80}; give True or False")
 
+        stream = self._stream
+        assert isinstance(stream, CompactingStream), stream
+
         def wanted(fold: Fold) -> Criteria:
             upto = 0 if horizon is None else fold.belief.graph.known(horizon)
-            freed = 0 if room is None else self._stream.size - room
+            freed = 0 if room is None else stream.size - room
             return Criteria(upto, kept, freed, most)
 
-        done = self._stream.compact(wanted, dry_run=dry_run)
+        done = stream.compact(wanted, dry_run=dry_run)
         pending = None if dry_run else self._after_compaction(done)
         return CompactionReport(
             done.stretches,

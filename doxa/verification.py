@@ -13,10 +13,10 @@ from doxa.engine import times
 from doxa.engine.checkpoint import bound
 from doxa.engine.errors import DamageError
 from doxa.engine.fold import Fold
-from doxa.engine.gaps import Gap, gaps_of
+from doxa.engine.gaps import gaps_of
 from doxa.engine.graph import KINDS, NONE, Graph
 from doxa.engine.heads import Pin, compare
-from doxa.engine.log import Problem
+from doxa.engine.log import Gap, Problem
 from doxa.engine.sameness import differences
 from doxa.growth import growth
 from doxa.querying import check_tables

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 
 from doxa.engine import times
 from doxa.engine.events import Compaction
-from doxa.engine.gaps import Gap
 from doxa.engine.log import (
     DIGEST,
     NO_LINK,
     SEPARATOR,
+    Gap,
     Head,
     Problem,
     Verification,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -20,13 +20,12 @@ from doxa.engine import disk
 from doxa.engine.codec import COMPACTING
 from doxa.engine.errors import DamageError
 from doxa.engine.events import Compaction
-from doxa.engine.gone import Columns, Gone, Stretches, joined
+from doxa.engine.gone import Columns, Gone, Ints, Stretches, joined
 from doxa.engine.keyed import Keyed
-from doxa.engine.tables import Ints
+from doxa.engine.log import Gap
 
 __all__ = [
     "SCHEMA",
-    "Gap",
     "Pass",
     "compacted_at",
     "gaps_of",
@@ -56,16 +55,6 @@ Select = Callable[..., list[Any]]
 
 class Run(Protocol):
     def __call__(self, sql: str, rows: list[tuple[Any, ...]] | None = None) -> list[Any]: ...
-
-
-class Gap(NamedTuple):
-    """One stretch: ``chain`` is the link of its last event, ``digest`` that of its record."""
-
-    first: int
-    last: int
-    events: int
-    chain: bytes
-    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,24 +16,24 @@ from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from pydantic_core import from_json, to_json
 
-from doxa.engine.belief import HOLDS, STANDINGS, SUPERSEDED, WITHDRAWN, Standing
 from doxa.engine.errors import Compacted, DamageError
 from doxa.engine.events import CARRIED
 from doxa.engine.keyed import Keyed
 from doxa.engine.log import Row
-from doxa.engine.tables import NONE, Ints
 from doxa.engine.transaction import as_row
 
 __all__ = ["HYPOTHETICAL", "SOURCED", "Columns", "Gone", "Stretches", "joined", "mark", "marks"]
 
+Ints = npt.NDArray[Any]
+NONE: Final = -1
+
 VERSION: Final = 1
 HYPOTHETICAL, SOURCED = 1, 2  # flags of a claim, beside PLAIN
 LEVEL: Final = 1  # of compression
-FEW: Final = 64  # claims whose codes are looked up one by one
 LABELS: Final = ("id", "subject", "predicate", "perspective")
-_BITS: Final = WITHDRAWN | SUPERSEDED
 
 _TYPES: Final = {
     # events, in order of their positions
@@ -152,7 +152,8 @@ def joined(parts: Sequence[Columns]) -> Columns:
 def spelled_out(starts: Ints, sizes: Ints) -> Ints:
     """Of ranges, all that is in them, one range after another."""
     ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+    found: Ints = np.arange(ends[-1] if len(ends) else 0)
+    return found + np.repeat(starts - (ends - sizes), sizes)
 
 
 class Stretches(NamedTuple):
@@ -165,8 +166,7 @@ class Stretches(NamedTuple):
 
     def holding(self, positions: Ints) -> Ints:
         """The places of the stretches that hold positions which are in some."""
-        found: Ints = np.unique(np.searchsorted(self.first, positions, side="right") - 1)
-        return found
+        return np.unique(np.searchsorted(self.first, positions, side="right") - 1)
 
     def told(self, places: Ints) -> tuple[int, str]:
         """How many events some stretches hold, and the digest of their records: of several, the
@@ -279,64 +279,6 @@ class Gone:
         sighted = np.isin(columns.workspace[events], seen) & (columns.position[events] <= k)
         return found[sighted]
 
-    # -- standings
-
-    def codes(self, claims: Ints, v: int, k: int) -> Ints:
-        """The codes of claims at (v, k)."""
-        columns = self.columns
-        found = columns.flags[claims] & np.uint8(HOLDS)
-        if len(claims) <= FEW:
-            for place, claim in enumerate(claims.tolist()):
-                first = int(self.starts[claim])
-                for row in range(first, first + int(columns.pieces[claim])):
-                    known = columns.known[row] <= k < columns.until[row]
-                    if known and columns.low[row] <= v < columns.high[row]:
-                        found[place] = columns.code[row]
-            return found
-        met = (columns.known <= k) & (k < columns.until)
-        met &= (columns.low <= v) & (v < columns.high)
-        owners = np.repeat(np.arange(len(columns.event)), columns.pieces)[met]
-        every = columns.flags & np.uint8(HOLDS)
-        every[owners] = columns.code[met]
-        chosen: Ints = every[claims]
-        return chosen
-
-    def held(self, claims: Ints, v: int, k: int) -> Ints:
-        """Those of some claims, known at ``k``, that were held at (v, k)."""
-        columns = self.columns
-        inside = claims[(columns.start[claims] <= v) & (v < columns.end[claims])]
-        return inside[(self.codes(inside, v, k) & HOLDS) != 0] if len(inside) else inside
-
-    def held_until(self, claim: int, v: int) -> int:
-        """The position up to which a claim, whose interval holds ``v``, was held there; 0 where it
-        never was."""
-        columns, first = self.columns, int(self.starts[claim])
-        rows = range(first, first + int(columns.pieces[claim]))
-        met = [row for row in rows if columns.low[row] <= v < columns.high[row]]
-        holding = [int(columns.until[row]) for row in met if columns.code[row] & HOLDS]
-        begun = min((int(columns.known[row]) for row in met), default=0)
-        if columns.flags[claim] & HOLDS and begun > columns.position[columns.event[claim]]:
-            holding.append(begun)
-        return max(holding, default=0)
-
-    def standings(self, claims: Ints, v: int, k: int) -> tuple[Ints, list[Standing]]:
-        """The standings of claims that were known at ``k``: for each its place in the list of those
-        that there are."""
-        columns = self.columns
-        codes = self.codes(claims, v, k).astype(np.int32)
-        codes |= (v < columns.start[claims]).astype(np.int32) << 8
-        codes |= (v >= columns.end[claims]).astype(np.int32) << 9
-        codes |= (columns.flags[claims] & HYPOTHETICAL).astype(np.int32) << 10
-        kinds, places = np.unique(codes, return_inverse=True)
-        return places, [_standing(kind) for kind in kinds.tolist()]
-
-    def of_standings(self, claims: Ints, wanted: Collection[Standing], v: int, k: int) -> Ints:
-        """Those of some claims, known at ``k``, that had one of the standings at (v, k)."""
-        if not len(claims):
-            return claims
-        places, kinds = self.standings(claims, v, k)
-        return claims[np.isin(places, [i for i, kind in enumerate(kinds) if kind in wanted])]
-
     # -- saying so
 
     def told(self, events: Ints) -> tuple[int, str]:
@@ -360,18 +302,6 @@ class Gone:
 
 def _head(workspace: str) -> dict[str, Any]:
     return {"v": 1, "id": "", **({"workspace": workspace} if workspace else {})}
-
-
-def _standing(kind: int) -> Standing:
-    code = kind & 0xFF
-    if not code & _BITS:
-        if kind & 1 << 8:
-            return Standing.NOT_YET_VALID
-        if kind & 1 << 9:
-            return Standing.EXPIRED
-        if kind & HYPOTHETICAL << 10:
-            return Standing.HYPOTHESIS
-    return STANDINGS[code]
 
 
 @lru_cache(64)

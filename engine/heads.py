@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidTime, NewerFormat
-from doxa.engine.gaps import Gap
-from doxa.engine.log import NO_LINK, Head, Problem
+from doxa.engine.log import NO_LINK, Gap, Head, Problem
 from doxa.engine.receipt import Receipt, as_receipt
 
 __all__ = ["Pin", "StatedHead", "as_head", "compare", "pins_of", "stated"]

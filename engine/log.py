@@ -22,6 +22,7 @@ __all__ = [
     "SALT",
     "SEPARATOR",
     "Appended",
+    "Gap",
     "Head",
     "NewEvent",
     "Problem",
@@ -81,6 +82,17 @@ class Appended(NamedTuple):
     first: int
     last: int
     recorded_at: int
+
+
+class Gap(NamedTuple):
+    """One compacted stretch: ``chain`` is the link of its last event, ``digest`` the SHA-256 of
+    what was there."""
+
+    first: int
+    last: int
+    events: int
+    chain: bytes
+    digest: bytes
 
 
 class Problem(NamedTuple):

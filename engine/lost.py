@@ -16,6 +16,7 @@ from doxa.engine.belief import HELD, Standing
 from doxa.engine.events import CARRIED
 from doxa.engine.gone import HYPOTHETICAL, SOURCED, Gone
 from doxa.engine.graph import CLAIM, NONE
+from doxa.engine.stood import held, held_until, of_standings, standings
 from doxa.engine.tables import Ints
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def refuse_values(view: TruthView, subject: str, predicate: str) -> None:
     gone = view.graph.gone
     if gone is None or view.k >= gone.last:
         return
-    found = gone.held(_about(view, gone, subject, predicate), view.v, view.k)
+    found = held(gone, _about(view, gone, subject, predicate), view.v, view.k)
     _refuse(gone, f"{subject} {predicate} at {times.iso(view.v)}, revision {view.k},", found)
 
 
@@ -83,7 +84,7 @@ def refuse_listing(
     if kind is not None and len(found):
         supposed = (gone.columns.flags[found] & HYPOTHETICAL) != 0
         found = found[supposed == (kind == "hypothesis")]
-    found = gone.of_standings(found, wanted, view.v, view.k)
+    found = of_standings(gone, found, wanted, view.v, view.k)
     _refuse(gone, f"a part of what is listed at revision {view.k}", found)
 
 
@@ -110,7 +111,7 @@ def refuse_difference(one: TruthView, other: TruthView) -> None:
     standing: list[dict[int, Standing]] = []
     for view in (one, other):
         found = _about(view, gone, None, None)
-        places, kinds = gone.standings(found, view.v, view.k)
+        places, kinds = standings(gone, found, view.v, view.k)
         named = [kinds[place] for place in places.tolist()]
         standing.append(dict(zip(found.tolist(), named, strict=True)))
     differ = [c for c in {**standing[0], **standing[1]} if standing[0].get(c) != standing[1].get(c)]
@@ -130,7 +131,7 @@ def boundary(view: TruthView, subject: str, predicate: str) -> tuple[int, int, s
     last = 0
     ever: list[int] = []
     for claim in found.tolist():
-        until = gone.held_until(claim, v)
+        until = held_until(gone, claim, v)
         if until:
             ever.append(claim)
             last = max(last, until)

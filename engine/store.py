@@ -17,10 +17,10 @@ from doxa.engine import disk, times
 from doxa.engine.audit import Audit
 from doxa.engine.codec import ERASING
 from doxa.engine.errors import DamageError
-from doxa.engine.gaps import SCHEMA, Gap, gaps_of, record_of
+from doxa.engine.gaps import SCHEMA, gaps_of, record_of
 from doxa.engine.holes import Holes, Moved
 from doxa.engine.keyed import SECRET, Keyed
-from doxa.engine.log import Head, Row, Verification, wal_reset_bug
+from doxa.engine.log import Gap, Head, Row, Verification, wal_reset_bug
 from doxa.engine.readers import Readers
 from doxa.engine.transaction import HEAD, ROWS, Transaction, as_row
 from doxa.engine.writer import Writer

@@ -285,7 +285,8 @@ class Comparison:
             for at in instants:
                 ours = self.ledger.history(*about, valid_at=moment(at), **scope._asdict())
                 found = [
-                    (b.revision, instant(b.known_at), exact(b.values), b.contested) for b in ours
+                    (b.revision, instant(b.known_at), exact(b.values or ()), b.contested)
+                    for b in ours
                 ]
                 expected = [
                     (i.known_at, i.recorded_at, exact(i.values), i.contested)

@@ -21,6 +21,7 @@ import pytest
 
 import doxa
 from doxa.adapters.exchange import export_events
+from doxa.engine.compaction import CompactingStream
 from doxa.ledger import Ledger
 from doxa.oracle import check_chain
 from tests import children
@@ -74,6 +75,13 @@ def versions(ledger: Ledger, count: int, name: str = "v", **fields: Any) -> None
         )
 
 
+def size_of(ledger: Ledger) -> int:
+    """The bytes of the log that are in use."""
+    stream = ledger._stream
+    assert isinstance(stream, CompactingStream)
+    return stream.size
+
+
 def ids(ledger: Ledger) -> list[str]:
     return [json.loads(line).get("id") for line in export_events(ledger)]
 
@@ -125,7 +133,7 @@ def test_what_was_withdrawn_goes_by_age_with_its_withdrawal(ledger: Ledger, cloc
 def test_bytes_take_the_oldest_until_it_is_enough(ledger: Ledger) -> None:
     for number in range(40):
         versions(ledger, 4, f"s{number:02}-", subject=f"subject {number}", text="word " * 100)
-    size = ledger._stream.size
+    size = size_of(ledger)
     done = ledger.compact(bytes=size - 30_000)
     assert 20_000 < done.bytes < 40_000
     gone = [
@@ -136,7 +144,7 @@ def test_bytes_take_the_oldest_until_it_is_enough(ledger: Ledger) -> None:
     assert gone == sorted(gone)
     assert gone == [f"s{n:02}-0" for n in range(len(gone))]
     assert 0 < len(gone) < 40
-    assert ledger._stream.size < size - 10_000
+    assert size_of(ledger) < size - 10_000
 
 
 def test_a_limit_takes_the_oldest_first(ledger: Ledger) -> None:
@@ -411,7 +419,7 @@ def test_it_works_in_memory_and_for_asynchronous_code(clock: Clock) -> None:
 
 def test_the_space_comes_back(ledger: Ledger, path: Path) -> None:
     versions(ledger, 300, text="word " * 200)
-    before = ledger._stream.size
+    before = size_of(ledger)
     done = ledger.compact(versions=1)
     after = (path / "log.sqlite").stat().st_size
     assert done.pending is None

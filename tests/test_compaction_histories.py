@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,19 +36,18 @@ def lived(path: Path, random: Random, commits: int) -> Ledger:
     return ledger
 
 
-def asked_for(random: Random) -> dict[str, object]:
+def asked_for(random: Random) -> dict[str, Any]:
     """What to compact."""
-    return random.choice(
-        (
-            {"older_than": 0},
-            {"older_than": timedelta(days=random.random() * 3)},
-            {"versions": 1},
-            {"versions": 2},
-            {"bytes": 0},
-            {"older_than": 0, "limit": random.randint(1, 12)},
-            {"bytes": random.randint(20_000, 60_000)},
-        )
+    asked: tuple[dict[str, Any], ...] = (
+        {"older_than": 0},
+        {"older_than": timedelta(days=random.random() * 3)},
+        {"versions": 1},
+        {"versions": 2},
+        {"bytes": 0},
+        {"older_than": 0, "limit": random.randint(1, 12)},
+        {"bytes": random.randint(20_000, 60_000)},
     )
+    return random.choice(asked)
 
 
 def gone_from(before: Log, after: Log) -> set[Key]:
@@ -66,7 +66,7 @@ def test_whatever_stays_is_answered_as_before_and_whatever_is_gone_says_so(seed:
         places = coordinates(log, random, 5)
         first = answers(ledger, log, places)
         for _ in range(2):
-            ledger.compact(**asked_for(random))  # type: ignore[arg-type]
+            ledger.compact(**asked_for(random))
             gone = gone_from(log, Log.read(path))
             told = first_difference(log, gone, first, answers(ledger, log, places))
             assert told is None, f"seed {seed}: {told}"

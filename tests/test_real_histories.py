@@ -126,6 +126,7 @@ def _belief_history(ledger: doxa.Ledger, q: dict[str, Any]) -> list[Any]:
     until = ledger.view(valid_at=q["known_at"]).valid_at
     values: list[Any] = []
     for item in ledger.history(q["subject"], q["predicate"], valid_at=q["valid_at"]):
+        assert item.known_at is not None, "nothing was compacted"
         if item.known_at <= until and item.values and values[-1:] != [item.value]:
             values.append(item.value)
     return values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -257,7 +256,7 @@ def _refuse(given: dict[str, object], why: str) -> None:
 
 
 def _compact(
-    path: Path,
+    path: str,
     older_than: float | None,
     versions: int | None,
     bytes: int | None,
