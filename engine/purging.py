@@ -28,11 +28,14 @@ from doxa.engine.graph import (
 )
 from doxa.engine.keyed import PERSPECTIVE, PREDICATE, SUBJECT, Keyed
 from doxa.engine.registry import Registry
+from doxa.engine.requests import Request
 from doxa.engine.retention import archived_now
+from doxa.engine.stream import Stream
 
-__all__ = ["AT_ONCE", "Plan", "kind_of", "plan", "policies"]
+__all__ = ["AT_ONCE", "Plan", "kind_of", "plan", "policies", "purged_again"]
 
 AT_ONCE: Final = 1_000  # erasures that one policy names
+AGAIN: Final = "was purged before, and came back with a backup"
 
 
 @dataclass
@@ -126,6 +129,21 @@ def _residue(graph: Graph, registry: Registry, chosen: dict[int, None]) -> Itera
             yield from (entity(ARTEFACT, row) for row in registry.declaring(each))
 
 
+def purged_again(stream: Stream, positions: Iterable[int]) -> None:
+    """Records that the claims and artefacts at positions of a restored log are erased, with what
+    was said of them alone, as their purge once did; the reason tells that it is the second time."""
+    fold, _ = stream.capture()
+    graph, belief = fold.belief.graph, fold.belief
+    targets = [graph.ids.number[position - 1] for position in positions]
+    targets = [n for n in targets if n & 7 in (CLAIM, ARTEFACT) and n not in graph.erased]
+    if not targets:
+        return
+    found = plan(belief, fold.registry, targets)
+    found.to_archive = [number for number in targets if not archived_now(belief, number)]
+    name = f"purged-again-{graph.position + 1}"
+    stream.append(Request(policies(belief, stream.store.keyed, found, name, AGAIN)))
+
+
 def policies(
     belief: Belief, keyed: Keyed, found: Plan, name: str, reason: str | None
 ) -> list[ev.Policy]:
@@ -138,7 +156,7 @@ def policies(
                 id=f"{name}/archived{len(made) + 1}",
                 workspace=workspace,
                 archived=tuple(map(graph.id_of, numbers)),
-                reason="declares what is purged",
+                reason=AGAIN if reason == AGAIN else "declares what is purged",
             )
         )
     first = len(made)

@@ -27,7 +27,10 @@ from doxa.engine.keyed import Keyed
 from doxa.engine.lockfile import LockFile
 from doxa.engine.log import Head, Row
 from doxa.engine.purged import PurgeList
+from doxa.engine.purging import purged_again
+from doxa.engine.sealing import MARK
 from doxa.engine.store import LogStore
+from doxa.engine.stream import Stream
 
 __all__ = ["Restored", "restore", "resurrected"]
 
@@ -228,8 +231,11 @@ def _erase_again(new: Path, old: Path | None, folder: Path) -> tuple[str, ...]:
             with LogStore.open(old, create=False) as before:
                 positions |= set(_erased_since(before, store))
         gone = [row for row in store.rows(sorted(positions)) if row.data is not None]
-        if gone:
-            store.erase(row.position for row in gone)
+        if gone and not store._readers.select(MARK):
+            # as it was purged once: recorded, so that it counts no longer
+            purged_again(Stream(store), [row.position for row in gone])
+        if left := [row.position for row in store.rows(sorted(positions)) if row.data is not None]:
+            store.erase(left)
     tidy(new)
     return tuple(id_in(row.head) or f"position {row.position}" for row in gone)
 

@@ -242,12 +242,15 @@ def test_a_perspective_that_does_not_see_the_claim_is_answered(ledger: Ledger) -
     ledger.claim("x", "p", 2, id="b", source="s", perspective="bob")
     k = ledger.revision
     purged(ledger, "a")
-    at = {"valid_at": JUNE, "known_at": k}
-    assert ledger.view(**at, perspective="bob").value("x", "p") == 2
+
+    def seen_by(perspective: str | None) -> Any:
+        return ledger.view(valid_at=JUNE, known_at=k, perspective=perspective)
+
+    assert seen_by("bob").value("x", "p") == 2
     with pytest.raises(Erased):
-        ledger.view(**at, perspective="ada").value("x", "p")
+        seen_by("ada").value("x", "p")
     with pytest.raises(Erased):
-        ledger.view(**at).values("x", "p")
+        seen_by(None).values("x", "p")
 
 
 def test_the_past_of_a_rival_stays_contested_and_that_of_an_equal_does_not(tmp_path: Path) -> None:
@@ -424,7 +427,7 @@ def test_the_vectors_of_all_other_documents_stay(tmp_path: Path) -> None:
         purged(ledger, "c7", "c30")
         ledger.index()
         assert asked == []
-        stored = ledger._searching().own(ledger.embedder)
+        stored = ledger._searching().own(embedder)
         assert stored is not None
         assert stored.count == 48
 
