@@ -153,7 +153,8 @@ def spelled_out(starts: Ints, sizes: Ints) -> Ints:
     """Of ranges, all that is in them, one range after another."""
     ends = np.cumsum(sizes)
     found: Ints = np.arange(ends[-1] if len(ends) else 0)
-    return found + np.repeat(starts - (ends - sizes), sizes)
+    found += np.repeat(starts - (ends - sizes), sizes)
+    return found
 
 
 class Stretches(NamedTuple):
