@@ -66,7 +66,10 @@ def test_an_encrypted_ledger_and_a_plain_one_say_the_same(seed: int) -> None:
                     assert views[0].fingerprint == views[1].fingerprint
                     assert said(views[0]) == said(views[1])
             assert sealed.ledger.revision == revision
-            for query in ("SELECT * FROM beliefs ORDER BY ALL", "SELECT * FROM claims ORDER BY ALL"):
+            for query in (
+                "SELECT * FROM beliefs ORDER BY ALL",
+                "SELECT * FROM claims ORDER BY ALL",
+            ):
                 assert sealed.ledger.sql(query).rows == plain.ledger.sql(query).rows
         finally:
             plain.close()

@@ -14,6 +14,7 @@ from doxa.adapters.cli import (
     consolidating,
     drawing,
     dreaming,
+    encrypting,
     erasing,
     keeping,
     lines,
@@ -25,6 +26,7 @@ from doxa.adapters.cli import (
     retaining,
     writing,
 )
+from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import CALLER, Commands
 from doxa.adapters.cli.output import note, say
 
@@ -42,7 +44,7 @@ app = typer.Typer(
 for part in (
     *(writing, registering, rejecting, lines, reading, querying, drawing),
     *(recalling, calibrating, assembling, keeping, retaining, auditing, dreaming),
-    *(consolidating, erasing),
+    *(consolidating, erasing, encrypting),
 ):
     part.add_to(app)
 
@@ -59,7 +61,16 @@ def _all(
     version: Annotated[
         bool, typer.Option("--version", help="The version.", callback=_version, is_eager=True)
     ] = False,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            help="The key file of an encrypted ledger. It may stand anywhere in the line.",
+            metavar="FILE",
+            envvar="DOXA_KEYS",
+        ),
+    ] = None,
 ) -> None:
+    opt.use_keys(keys)
     if ctx.invoked_subcommand is None:
         note(ctx.get_help())
         raise typer.Exit(CALLER)

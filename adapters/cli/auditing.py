@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated, Any
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import doxa
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.output import counted, document, note, progress, say, table
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, WrongKeys
+from doxa.places import LOG
+
+if TYPE_CHECKING:
+    from doxa.engine.copies import Backup
 
 __all__ = ["Against", "Key", "add_to", "kept"]
 
@@ -127,13 +132,29 @@ def backup(
     Into a new folder, with a manifest; verified, and there whole or not at all. recover restores
     it.
     """
-    with opt.reading(path) as ledger, progress("backup") as told:
-        made = ledger.backup(target, replace=replace, progress=told)
+    try:
+        with opt.reading(path) as ledger, progress("backup") as told:
+            made = ledger.backup(target, replace=replace, progress=told)
+    except WrongKeys:
+        if opt.keys() is not None:
+            raise
+        made = _copied(path, target, replace)  # an encrypted log is copied without its keys
     if as_json:
         document({"path": str(made.path), **made.as_dict()})
     else:
         say(f"{made.position}:{made.chain}")
         note(f"{counted(made.events, 'event')}, {made.bytes:,} bytes in {made.path}")
+
+
+def _copied(path: str, target: str, replace: bool) -> Backup:
+    from doxa.engine.copies import make
+    from doxa.engine.store import LogStore
+
+    with (
+        LogStore.open(FilePath(path) / LOG, create=False) as store,
+        progress("backup") as told,
+    ):
+        return make(store, FilePath(target), replace=replace, told=told)
 
 
 def recover(

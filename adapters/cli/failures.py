@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from itertools import islice
 from typing import Any, Final
 
 import typer
@@ -85,6 +86,25 @@ def _usage(error: Any) -> str:
     )
 
 
+def _keys_first(args: list[str]) -> list[str]:
+    """The arguments with the option that all commands share before the command, where the group
+    looks for it."""
+    first: list[str] = []
+    rest: list[str] = []
+    left = iter(args)
+    for arg in left:
+        if arg == "--":
+            return [*first, *rest, arg, *left]
+        if arg == "--keys":
+            value = [*islice(left, 1)]
+            if not value:
+                return [arg]  # the group says what is missing
+            first += [arg, *value]
+        else:
+            (first if arg.startswith("--keys=") else rest).append(arg)
+    return [*first, *rest]
+
+
 class Commands(TyperGroup):
     """The group of all commands, which turns errors into exit codes."""
 
@@ -92,10 +112,11 @@ class Commands(TyperGroup):
 
     def main(self, args: Any = None, *positional: Any, **options: Any) -> Any:
         """Runs a command line and exits."""
-        self.as_json = "--json" in (sys.argv[1:] if args is None else args)
+        given = [*sys.argv[1:]] if args is None else [*args]
+        self.as_json = "--json" in given
         options["standalone_mode"] = False
         try:
-            code = super().main(args, *positional, **options)
+            code = super().main(_keys_first(given), *positional, **options)
         except _Usage as error:
             code = _tell("usage", _usage(error), CALLER, self.as_json)
         except typer.Abort:

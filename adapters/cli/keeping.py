@@ -12,7 +12,7 @@ from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.auditing import Against, Key, kept
 from doxa.adapters.cli.failures import DAMAGE, DONE
 from doxa.adapters.cli.output import counted, document, note, progress, record, say, table
-from doxa.engine.errors import DamageError
+from doxa.engine.errors import DamageError, WrongKeys
 from doxa.verification import Report
 
 __all__ = ["add_to"]
@@ -62,11 +62,13 @@ def _verified(
     oracle: bool,
     told: Callable[[int, int | None], None],
 ) -> Report:
-    """The report, on the log alone where it is too damaged to be folded."""
+    """The report, on the log alone where it is too damaged to be folded, or encrypted."""
     try:
         with opt.reading(path) as ledger:
             return ledger.verify(against=against, key=key, oracle=oracle, progress=told)
-    except DamageError as error:
+    except (DamageError, WrongKeys) as error:
+        if isinstance(error, WrongKeys) and opt.keys() is not None:
+            raise
         from doxa.auditing import pins
         from doxa.engine.log import Problem
         from doxa.engine.store import LogStore
@@ -76,7 +78,10 @@ def _verified(
         found, notes = pins(against, key)
         with LogStore.open(Path(path) / LOG, create=False) as store:
             report = audited(store, found)
-        report.problems = report.problems or [Problem(0, error.code, str(error))]
+        if isinstance(error, WrongKeys):
+            report.notes.append("the log alone was checked, since it is encrypted; give --keys")
+        else:
+            report.problems = report.problems or [Problem(0, error.code, str(error))]
         report.notes += notes
         return report
 

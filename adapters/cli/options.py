@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
@@ -132,6 +133,19 @@ Count = Annotated[
 # ---------------------------------------------------------------- what texts mean
 
 
+_keys: ContextVar[str | None] = ContextVar("keys", default=None)
+
+
+def use_keys(path: str | None) -> None:
+    """Has the ledgers of this command opened with a key file."""
+    _keys.set(path)
+
+
+def keys() -> str | None:
+    """The key file that was given."""
+    return _keys.get()
+
+
 @contextmanager
 def reading(path: str, embedder: str | None = None) -> Iterator[Ledger]:
     """A ledger that must be there: to read it, or to write to what is in it."""
@@ -141,7 +155,7 @@ def reading(path: str, embedder: str | None = None) -> Iterator[Ledger]:
 
         named = by_name(embedder)
     with progress("open") as told:
-        opened = doxa.open(path, create=False, progress=told, embedder=named)
+        opened = doxa.open(path, create=False, progress=told, embedder=named, keys=keys())
     with opened as ledger:
         yield ledger
 
@@ -150,7 +164,7 @@ def reading(path: str, embedder: str | None = None) -> Iterator[Ledger]:
 def writing(path: str) -> Iterator[Ledger]:
     """A ledger, made where there is none."""
     with progress("open") as told:
-        opened = doxa.open(path, progress=told)
+        opened = doxa.open(path, progress=told, keys=keys())
     with opened as ledger:
         yield ledger
 
