@@ -87,6 +87,8 @@ def newest(belief: Belief, kinds: tuple[int, ...], v: Instant, k: int) -> Newest
 def pins_at(belief: Belief, v: Instant, k: int) -> frozenset[int]:
     """The rows of the claims that are pinned at (v, k), in whichever workspace. O(pins)."""
     graph = belief.graph
+    if not graph.pins_in:
+        return _NOBODY
     return frozenset(
         claim
         for row, claim in graph.p_pinned.items()
@@ -118,9 +120,10 @@ class Newest(NamedTuple):
 
 class _Sayings(NamedTuple):
     """What was said of records by policies of some kinds: by record, then by position. ``seen`` is
-    how many notes were looked at."""
+    how many notes were looked at, ``latest`` the last of the positions."""
 
     seen: int
+    latest: int
     numbers: Ints
     rows: Ints
     what: Ints
@@ -128,6 +131,7 @@ class _Sayings(NamedTuple):
 
 
 _NO_ROWS: Final = np.empty(0, np.int64)
+_NOBODY: Final = frozenset[int]()
 NONE_SAID: Final = Newest(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
@@ -138,20 +142,23 @@ class _Shelf:
     def __init__(self, kinds: tuple[int, ...]) -> None:
         self.kinds = kinds
         self.hidden: tuple[Newest, frozenset[int], Hidden] | None = None
-        self._sayings = _Sayings(-1, _NO_ROWS, _NO_ROWS, _NO_ROWS, _NO_ROWS)
+        self._sayings = _Sayings(-1, 0, _NO_ROWS, _NO_ROWS, _NO_ROWS, _NO_ROWS)
         self._taken_back: tuple[int, list[int]] = 0, []
         self._answers: dict[tuple[int, frozenset[int]], Newest] = {}
 
     def newest(self, belief: Belief, v: Instant, k: int) -> Newest:
         graph = belief.graph
         sayings = self._upto_date(graph)
-        known = sayings.positions <= k
-        count = int(np.count_nonzero(known))
+        count, known = len(sayings.numbers), None
+        if k < sayings.latest:
+            known = sayings.positions <= k
+            count = int(np.count_nonzero(known))
         if not count:
             return NONE_SAID
-        withdrawn = frozenset(
-            row for row in self._withdrawn(graph) if not belief.counts(entity(POLICY, row), v, k)
-        )
+        withdrawn = _NOBODY
+        if rows := self._withdrawn(graph):
+            gone = (row for row in rows if not belief.counts(entity(POLICY, row), v, k))
+            withdrawn = frozenset(gone)
         found = self._answers.get((count, withdrawn))
         if found is None:
             if len(self._answers) >= _KEPT:
@@ -174,7 +181,8 @@ class _Shelf:
             pairs = zip(before, fresh, strict=True)
             both: list[Ints] = [np.concatenate([old, new]) for old, new in pairs]
             order = np.lexsort((both[1], both[0]))
-            made = _Sayings(seen, *(column[order] for column in both))
+            latest = max(sayings.latest, int(fresh[3].max()))
+            made = _Sayings(seen, latest, *(column[order] for column in both))
             self._answers = {}
         self._sayings = made
         return made
@@ -192,11 +200,11 @@ class _Shelf:
         return rows
 
 
-def _last(sayings: _Sayings, known: Ints, withdrawn: frozenset[int]) -> Newest:
+def _last(sayings: _Sayings, known: Ints | None, withdrawn: frozenset[int]) -> Newest:
     """Of each record the newest that is known, and counts."""
-    counts = known
+    counts = np.ones(len(sayings.numbers), bool) if known is None else known
     if withdrawn:
-        counts = known & ~np.isin(sayings.rows, np.array(sorted(withdrawn), np.int64))
+        counts = counts & ~np.isin(sayings.rows, np.array(sorted(withdrawn), np.int64))
     numbers = sayings.numbers[counts]
     last = np.ones(len(numbers), bool)
     last[:-1] = numbers[1:] != numbers[:-1]

@@ -239,14 +239,13 @@ class Usage:
 
     def _version(self) -> object:
         """What is another when something was written; ``None`` where there is nothing."""
-        if not self._there():
+        if self.path is None:
+            return self._written or None
+        try:
+            file = os.stat(self.path)
+        except OSError:
             return None
-
-        def read(connection: sqlite3.Connection) -> object:
-            (version,) = connection.execute("PRAGMA data_version").fetchone()
-            return version, self._written, id(connection)
-
-        return self._read(read, None)
+        return file.st_ino, file.st_mtime_ns, file.st_size, self._written
 
     def _there(self) -> bool:
         return self._open is not None if self.path is None else self.path.exists()
