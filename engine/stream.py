@@ -431,6 +431,8 @@ class Stream:
         back = asserted(fold.belief, new.values(), again)
         behind = [blocking.event for blocking in audits]
         behind += restored(fold.belief, back, head.position + len(new) + len(audits) + 1)
+        if back and not new:  # a repeat is recognised whatever time it states
+            recorded_at = None
         if not new and not behind:
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         if new and request.expected is not None:

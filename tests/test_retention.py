@@ -481,6 +481,16 @@ def test_asserting_a_claim_again_brings_it_back_in_the_same_commit(
     assert "back: asserted again" in str(view.why("a"))
 
 
+def test_a_claim_that_is_said_again_as_of_then_comes_back_now(ledger: Ledger, clock: Clock) -> None:
+    claim(ledger, "a", recorded_at=BEGIN)
+    clock.rest(1)
+    ledger.archive("a")
+    clock.rest(1)
+    claim(ledger, "a", recorded_at=BEGIN)
+    assert not archived(ledger, "a")
+    assert ledger.view(valid_at=BEGIN, known_at=clock.now).revision == ledger.revision
+
+
 @pytest.mark.parametrize(
     "other",
     [
