@@ -60,7 +60,7 @@ def append_one(field: Field, effort: Effort) -> Iterator[Finding]:
             {
                 "doxa": timed(lambda number: ledger.append([claims[number]])),
                 "raw SQLite": timed(
-                    lambda number: raw.append([events[number].head + events[number].data])
+                    lambda number: raw.append([events[number].head + (events[number].data or b"")])
                 ),
                 "doxa: recorder alone": timed(record),
             },
@@ -69,7 +69,7 @@ def append_one(field: Field, effort: Effort) -> Iterator[Finding]:
             warm=10,
         )
     raw.close()
-    size = sum(len(event.head) + len(event.data) for event in events) / len(events)
+    size = sum(len(event.head) + len(event.data or b"") for event in events) / len(events)
     bare = series["raw SQLite"]
     notes = []
     if bare.median > 2 * bare.least:
@@ -95,7 +95,7 @@ def append_batch(field: Field, effort: Effort) -> Iterator[Finding]:
     batches = [[claim(f"b{turn}-{n}", n) for n in range(BATCH)] for turn in turns]
     ready = [[parse(dict(event)) for event in batch] for batch in batches]
     new = [[NewEvent(e.TYPE, *codec.encode(e)) for e in batch] for batch in ready]
-    payloads = [[event.head + event.data for event in batch] for batch in new]
+    payloads = [[event.head + (event.data or b"") for event in batch] for batch in new]
     lines = [_lines(batch, turn) for turn, batch in enumerate(batches)]
 
     def record(number: int) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from doxa.engine import codec
 from doxa.engine.documents import documents
 from doxa.engine.errors import DamageError
@@ -104,6 +102,8 @@ class Search:
     def discard(self) -> None:
         """Removes what is kept of erased events: the index of words, which is made anew from the
         log, and the rows of the vectors. Raises `OSError`."""
+        import numpy as np
+
         with self._lock:
             fold, _ = self._stream.capture()
             graph, pool = fold.belief.graph, self.words.pool

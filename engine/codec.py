@@ -27,6 +27,7 @@ __all__ = [
     "encode",
     "erasure_fields",
     "part",
+    "stored",
     "tags",
 ]
 
@@ -114,11 +115,16 @@ def tags(event: Event) -> tuple[str, ...]:
     return (ERASING,) if event.redacted else (COMPACTING,) if event.compacted else ()
 
 
-def encode(event: Event) -> tuple[bytes, bytes | None]:
+def stored(event: Event) -> tuple[bytes, bytes | None]:
     """The stored head and data of an event; of an erased one there is no data. Raises
     `PayloadTooLarge` above 1 MiB."""
     if event.erased:
         return to_json(part(event.TYPE, *_erased_fields(event))[0]), None
+    return encode(event)
+
+
+def encode(event: Event) -> tuple[bytes, bytes]:
+    """The stored head and data of an event with content. Raises `PayloadTooLarge` above 1 MiB."""
     kind, fields = event.TYPE, event.__dict__
     source = fields.get("source") if kind in _SOURCED else None
     if source is None:

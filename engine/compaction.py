@@ -168,7 +168,7 @@ class CompactingStream(Stream):
 def _stated(transaction: Transaction, cipher: Cipher | None, statement: ev.Compaction) -> int:
     """Appends the event that states what was compacted; its position."""
     event = ev.Policy(id=f"policy-{os.urandom(10).hex()}", compacted=statement)
-    stored = as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
+    stored = as_new((event.TYPE, *codec.stored(event), codec.tags(event)))
     done = [stored] if cipher is None else cipher.sealed([stored], [[LEDGER]])
     return transaction.append(done).last
 

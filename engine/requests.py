@@ -90,7 +90,7 @@ def all_plain(events: Sequence[ev.Event | Plain]) -> list[Plain] | None:
 
 def stored_form(event: ev.Event) -> NewEvent:
     """An event as it is stored."""
-    return as_new((event.TYPE, *codec.encode(event), codec.tags(event)))
+    return as_new((event.TYPE, *codec.stored(event), codec.tags(event)))
 
 
 def encoded_all(new: dict[int, ev.Event], problems: dict[int, DoxaError]) -> list[NewEvent]:

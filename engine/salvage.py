@@ -63,9 +63,9 @@ def _falling(
     known: Callable[[ev.Ref], bool],
 ) -> Iterator[tuple[int, Refusal]]:
     """The events that fall with a refused one, and how they are told."""
-    by = event.by if isinstance(event, ev.Correction) else None
-    if by is not None and not isinstance(error, WasErased):
-        index = there.get(event.key(by))
+    comes_back = isinstance(error, WasErased)  # what it put in is there
+    if isinstance(event, ev.Correction) and event.by is not None and not comes_back:
+        index = there.get(event.key(event.by))
         if index is not None and isinstance(all_events[index], ev.Claim):
             yield index, _goes_with(event, error)
     key = ev.Ref(event.workspace, event.id)
