@@ -23,7 +23,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from doxa.bench import (
     appends,
     audits,
+    compactions,
     decays,
+    derivations,
     peers,
     processes,
     reads,
@@ -55,6 +57,9 @@ MEASURES: Final[dict[str, Measure]] = {
     "append_batch": appends.append_batch,
     "rejections": rejections.rejections,
     "decay": decays.decay,
+    "compaction": compactions.compaction,
+    "consolidate": derivations.consolidate,
+    "refresh": derivations.refresh,
     "shapes": shapes.shapes,
 }
 """In the order in which they run: what only reads comes before what appends to the history."""
