@@ -8,19 +8,17 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from pydantic_core import PydanticCustomError
-
 from doxa.arguments import Instant, check_text, fresh
 from doxa.declaring import Declaring
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.declared import REJECTED
 from doxa.engine.errors import CallerError, ConflictError, ValueHeld
-from doxa.engine.fields import check_value
 from doxa.engine.fold import Fold
 from doxa.engine.gate import Gate, Override, in_force
 from doxa.engine.graph import CLAIM, NONE, entity
 from doxa.engine.parse import parse
+from doxa.engine.rejecting import checked
 from doxa.engine.saying import Saying
 from doxa.engine.stream import Request, Stream
 
@@ -92,7 +90,7 @@ class Rejecting(Declaring):
             "event": "policy",
             "id": fresh("rejection") if id is None else id,
             "workspace": place,
-            "rejected": self._gate().digest(_checked(value)),
+            "rejected": self._gate().digest(checked(value)),
             "predicate": predicate,
             "until": until,
             "evidence": evidence,
@@ -163,7 +161,7 @@ class Rejecting(Declaring):
         """
         gate = self._gate()
         kept = [] if new is None else [new["object"], new["text"]]
-        digests = {gate.digest(_checked(value)) for value in kept if value is not None}
+        digests = {gate.digest(checked(value)) for value in kept if value is not None}
         values = {
             part: value
             for part, value in (("object", old.object), ("text", old.text))
@@ -213,7 +211,7 @@ class Rejecting(Declaring):
         Without ``predicate`` those of any predicate are given.
         """
         place = _place(workspace)
-        asked = _checked(value)
+        asked = checked(value)
         fold, _ = self._stream.capture()
         keyed = self._stream.store.keyed_if_made()
         if keyed is None:  # nothing was ever rejected here
@@ -277,13 +275,6 @@ def _place(workspace: object) -> str:
     check_text(workspace, "workspace")
     assert isinstance(workspace, str), workspace
     return "" if workspace == EVERYWHERE else workspace
-
-
-def _checked(value: object) -> object:
-    try:
-        return check_value(value)
-    except PydanticCustomError as error:
-        raise CallerError(f"the value {error.message()}") from None
 
 
 def _unmoved(saying: Saying, held: Sequence[int], fold: Fold) -> None:

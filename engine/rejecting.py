@@ -25,15 +25,26 @@ from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 from unicodedata import normalize
 
-from doxa.engine.events import equality_key
-from doxa.engine.fields import DEPTH_LIMIT
+from pydantic_core import PydanticCustomError
 
-__all__ = ["NESTED", "normal", "texts_in"]
+from doxa.engine.errors import CallerError
+from doxa.engine.events import equality_key
+from doxa.engine.fields import DEPTH_LIMIT, check_value
+
+__all__ = ["NESTED", "checked", "normal", "texts_in"]
 
 NESTED: Final = DEPTH_LIMIT  # lists and objects in one another; a value has no more
 
 _STEPS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def checked(value: object) -> object:
+    """A copy of a value. Raises `CallerError` for what is none."""
+    try:
+        return check_value(value)
+    except PydanticCustomError as error:
+        raise CallerError(f"the value {error.message()}") from None
 
 
 def normal(value: object) -> str:

@@ -12,10 +12,10 @@ from doxa.adapters.exchange.lines import Line, shown
 from doxa.adapters.exchange.set_aside import identify
 from doxa.engine import events as ev
 from doxa.engine.blocking import Blocking
-from doxa.engine.errors import DoxaError, ValueRejected
-from doxa.engine.fields import check_name, check_value
+from doxa.engine.errors import CallerError, DoxaError, ValueRejected
+from doxa.engine.fields import check_name
 from doxa.engine.gate import Gate, in_force
-from doxa.engine.rejecting import texts_in
+from doxa.engine.rejecting import checked, texts_in
 from doxa.engine.salvage import falls_with, named
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ def unreadable(
     return gate.refusal(rows, place or "", known, audits), audits
 
 
-def fallen(
-    event: ev.Event, error: DoxaError, without: Mapping[ev.Ref, ValueRejected]
-) -> DoxaError:
+def fallen(event: ev.Event, error: DoxaError, without: Mapping[ev.Ref, ValueRejected]) -> DoxaError:
     """Why an event is refused: if it names what was kept out before, that."""
     for role, key in named(event):
         if key in without:
@@ -124,8 +122,8 @@ def _values(fields: Mapping[str, Any]) -> Iterator[object]:
         meant = name not in ev.Claim.model_fields and name not in _AROUND
         if (name in _SAID or meant) and not (name == "text" and value is None):
             try:
-                yield check_value(value)
-            except PydanticCustomError:  # no value that could be rejected
+                yield checked(value)
+            except CallerError:  # no value that could be rejected
                 continue
 
 
