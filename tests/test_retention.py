@@ -814,6 +814,32 @@ def test_a_pass_that_breaks_off_has_done_what_it_had_done_and_is_gone_on_with(
         assert ledger.verify().ok
 
 
+KILLED = """
+import os, sys, doxa
+with doxa.open(sys.argv[1], create=False) as ledger:
+    def told(done, due):
+        print(done, flush=True)
+    ledger.decay(now="2030-01-01", progress=told)
+"""
+
+
+def test_a_process_that_is_killed_in_a_pass_leaves_a_sound_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    _filled(path, 6_000)
+    command = [sys.executable, "-c", KILLED, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1000\n"
+        process.kill()
+    with doxa.open(path) as ledger:
+        done = ledger.stats()["archived"]["claims"]
+        assert done >= 1_000
+        assert done % 1_000 == 0
+        assert len(ledger.decay(now="2030-01-01")) == 6_000 - done
+        assert not ledger.decay(now="2030-01-01")
+        assert ledger.verify(oracle=False).ok
+
+
 def test_what_is_used_while_a_pass_runs_is_not_archived_by_it(
     ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
