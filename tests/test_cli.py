@@ -72,6 +72,8 @@ LEDGER = {
     "backup": "backup",
     "stats": "stats",
     "compact": "prune",
+    "destroy_key": "destroy-key",
+    "encrypted": "stats",
     "revision": "stats",
     "workspace_revision": "stats",
     "path": "stats",
@@ -274,7 +276,7 @@ def test_every_option_that_the_page_names_exists() -> None:
         for option in [*parameter.opts, *parameter.secondary_opts]
     }
     named = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", page))
-    assert named - options - {"--as-of", "--help", "--version"} == {
+    assert named - options - {"--as-of", "--help", "--version", "--keys"} == {
         "--install-completion",
         "--show-completion",
     }
