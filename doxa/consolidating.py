@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from doxa.arguments import Instant, check_text
 from doxa.engine import times
-from doxa.engine.errors import CallerError, ConflictError, RevisionConflict
+from doxa.engine.errors import CallerError, ConflictError, RevisionConflict, ValueRejected
 from doxa.engine.stream import Request, Stream
 from doxa.views import TruthView
 
@@ -174,9 +175,10 @@ class _Run:
         self.limit, self.progress = limit, progress
         self.done: list[Consolidated] = []
 
-    def planned(self) -> tuple[int, list[Consolidated], list[Consolidated], int]:
+    def planned(self, dry: bool) -> tuple[int, list[Consolidated], list[Consolidated], int]:
         """The revision that is looked at, what is to be written by now, what nothing is written
-        for, and how many clusters are beyond the limit."""
+        for, and how many clusters are beyond the limit. Unless it is ``dry``, what a rejected value
+        keeps out is noted in the log."""
         from doxa.projections.consolidation import Step, plan
 
         view = self.ledger.view(shared=False, **self.options)
@@ -193,20 +195,23 @@ class _Run:
                 if each.events:
                     self.stream.weigh(Request(each.events))
             except (CallerError, ConflictError) as error:  # whatever it is, the rest goes on
+                if isinstance(error, ValueRejected) and not dry:
+                    with contextlib.suppress(ValueRejected):
+                        self.stream.append(Request(each.events))
                 each = replace(each, step=Step.REFUSED, reason=str(error), events=())
             (todo if each.events else rest).append(each)
         return view.revision, todo, rest, remaining
 
     def dry(self) -> Consolidation:
         """What would be done."""
-        revision, todo, rest, remaining = self.planned()
+        revision, todo, rest, remaining = self.planned(dry=True)
         return Consolidation(_in_order([*todo, *rest]), remaining, revision, True)
 
     def written(self) -> Consolidation:
         """Does it. What others write meanwhile is looked at anew."""
         conflicts = 0
         while True:
-            revision, todo, rest, remaining = self.planned()
+            revision, todo, rest, remaining = self.planned(dry=False)
             before = len(self.done)
             try:
                 revision = self._write(todo, revision)

@@ -15,6 +15,7 @@ __all__ = ["REDACTED", "event_of", "stub"]
 REDACTED: Final = "redacted"
 _AROUND: Final = ("id", "workspace", "recorded_at")
 _SPAN: Final = ("valid_from", "valid_to")
+_OF: Final = "claim"  # what a policy calls ``of``, which says here what the event was
 _RESTS: Final = ("facts", "supports", "sources", "citations", "binding", "valid_at")
 _KEPT: Final[dict[str, tuple[str, ...]]] = {
     "claim": ("kind", *_SPAN, "source", "because"),
@@ -28,7 +29,7 @@ _KEPT: Final[dict[str, tuple[str, ...]]] = {
     "summary": _RESTS,
     "policy": (
         *("contradicts", "verified", "pinned", "scored", "expires", "archived", "restored"),
-        *("overrides", "blocked", "of"),
+        *("overrides", "blocked", _OF),
     ),
 }
 # What stands in for content while the rest is judged as that of any event.
@@ -51,6 +52,8 @@ def stub(event: ev.Event, fields: Mapping[str, Any]) -> dict[str, Any]:
         found["workspace"] = event.workspace
     # a bound that is open is said to be, since one that is left out may take a default
     said = {key: fields[key] for key in kept if key in fields}
+    if event.TYPE == "policy" and "of" in fields:
+        said[_OF] = fields["of"]
     return found | {k: v for k, v in said.items() if k in _SPAN or v not in (None, [])}
 
 
@@ -67,6 +70,8 @@ def event_of(fields: Mapping[str, Any]) -> ev.Event:
         raise InvalidEvent(
             f"redacted {fields.get('id')!r:.200}: {min(unknown)!r:.80} is not a key of this event"
         )
+    if kind == "policy" and _OF in rest:
+        rest["of"] = rest.pop(_OF)
     for policy, beside in _BESIDE.items():
         if rest.get(policy) is not None:
             rest |= beside
