@@ -13,6 +13,7 @@ from doxa.engine import codec
 from doxa.engine.documents import documents
 from doxa.engine.errors import DamageError
 from doxa.engine.graph import NONE, Graph
+from doxa.engine.holes import Moved
 from doxa.engine.log import Row
 from doxa.engine.outcomes import Gap, Unavailable
 from doxa.engine.store import LogStore
@@ -86,6 +87,9 @@ class Search:
                     fold.belief.graph,
                     _told(self._store.read_rows(self.words.position, head), head, progress),
                 )
+            except Moved:  # what was read may be of before and of after
+                self.words.forget()
+                raise
             except DamageError as error:
                 told = "the log can't be read to its end; ledger.verify() says where it is damaged"
                 raise Unavailable(Gap.INDEX_UNAVAILABLE, str(error), told) from error

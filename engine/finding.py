@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from doxa.engine import lost
 from doxa.engine.arms import Ranking
 from doxa.engine.asking import Asked, Means, Refused
 from doxa.engine.belief import HELD, Standing
@@ -89,6 +90,23 @@ class Finder:
             raise Refused(*self.reasons)
         if not self.view.k:
             detail = "nothing had been recorded by then: the history of the ledger begins later"
+            self.reasons.append(Missing(Gap.HISTORY_BOUNDARY, detail))
+        wanted = self.asked.filters
+        told = lost.not_searched(
+            self.view,
+            wanted.standings,
+            wanted.subject,
+            wanted.predicate,
+            wanted.kind,
+            workspace=wanted.workspace,
+            perspective=wanted.perspective,
+        )
+        if told is not None:
+            count, digest = told
+            detail = (
+                f"claims that may have been found lie among {count:,} events that were compacted, "
+                f"digest {digest}"
+            )
             self.reasons.append(Missing(Gap.HISTORY_BOUNDARY, detail))
 
     def _gather(self) -> None:

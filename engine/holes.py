@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from doxa.engine.errors import DoxaError
+from doxa.engine.errors import ConflictError
 from doxa.engine.gaps import Select, compacted_at, loaded
 from doxa.engine.gone import Gone
 from doxa.engine.keyed import Keyed
@@ -14,8 +14,10 @@ from doxa.engine.log import Row
 __all__ = ["Holes", "Moved"]
 
 
-class Moved(DoxaError):
+class Moved(ConflictError):
     """The log was compacted while it was read; begin again."""
+
+    code = "log_moved"
 
 
 class Holes:

@@ -14,10 +14,9 @@ import numpy as np
 from doxa.engine import times
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.events import CARRIED
-from doxa.engine.gone import HYPOTHETICAL, SOURCED, Gone
+from doxa.engine.gone import HYPOTHETICAL, SOURCED, Gone, Ints, mark
 from doxa.engine.graph import CLAIM, NONE
 from doxa.engine.stood import held, held_until, of_standings, standings
-from doxa.engine.tables import Ints
 
 if TYPE_CHECKING:
     from doxa.engine.view import TruthView
@@ -26,6 +25,7 @@ __all__ = [
     "boundary",
     "event_of",
     "in_place",
+    "not_searched",
     "refuse_difference",
     "refuse_entries",
     "refuse_id",
@@ -80,10 +80,7 @@ def refuse_listing(
     gone = view.graph.gone
     if gone is None or (view.k >= gone.last and _LISTED.issuperset(wanted)):
         return
-    found = _about(view, gone, subject, predicate)
-    if kind is not None and len(found):
-        supposed = (gone.columns.flags[found] & HYPOTHETICAL) != 0
-        found = found[supposed == (kind == "hypothesis")]
+    found = _of_kind(gone, _about(view, gone, subject, predicate), kind)
     found = of_standings(gone, found, wanted, view.v, view.k)
     _refuse(gone, f"a part of what is listed at revision {view.k}", found)
 
@@ -92,6 +89,39 @@ def refuse_entries(view: TruthView, subjects: Iterable[str] | None) -> None:
     """Raises `Compacted` where a fingerprint would cover a compacted claim."""
     for subject in (None,) if subjects is None else subjects:
         refuse_listing(view, subject, None, _LISTED)
+
+
+def not_searched(
+    view: TruthView,
+    wanted: Collection[Standing],
+    subject: str | None,
+    predicate: str | None,
+    kind: str | None,
+    *,
+    workspace: str | None,
+    perspective: str | None,
+) -> tuple[int, str] | None:
+    """The count and digest of the stretches with compacted claims that a search may have found, by
+    its filters; ``None`` where there are none."""
+    gone = view.graph.gone
+    if gone is None or (view.k >= gone.last and _LISTED.issuperset(wanted)):
+        return None
+    sight = _sight(view) if workspace is None else (workspace,)
+    found = gone.about(subject, predicate, sight, view.perspective, view.k)
+    if perspective is not None and len(found):
+        said = np.uint64(mark(gone.keyed, "perspective", perspective))
+        found = found[gone.columns.perspective[found] == said]
+    found = of_standings(gone, _of_kind(gone, found, kind), wanted, view.v, view.k)
+    return gone.told(gone.columns.event[found]) if len(found) else None
+
+
+def _of_kind(gone: Gone, claims: Ints, kind: str | None) -> Ints:
+    """Those of some claims that may be of a kind: only hypotheses are known as such."""
+    if kind is None or not len(claims):
+        return claims
+    supposed = (gone.columns.flags[claims] & HYPOTHETICAL) != 0
+    found: Ints = claims[supposed == (kind == "hypothesis")]
+    return found
 
 
 def refuse_sources(view: TruthView) -> None:

@@ -615,3 +615,15 @@ def test_a_process_that_is_killed_has_compacted_all_or_nothing(path: Path, clock
             assert found in (["compacted"] * 20, ["superseded"] * 20)
             view = ledger.view(valid_at=NOON)
             assert [view.value(f"subject {n}", "p") for n in range(20)] == [59] * 20
+
+
+def test_a_search_of_then_says_what_it_could_not_search(ledger: Ledger) -> None:
+    versions(ledger, 4)
+    ledger.compact(versions=1)
+    now = ledger.recall("x p", view=ledger.view(valid_at=NOON))
+    assert now.reasons == ()
+    then = ledger.recall("x p", view=ledger.view(valid_at=NOON, known_at=1))
+    assert [str(one.reason) for one in then.reasons] == ["history_boundary"]
+    assert "5 events that were compacted" in then.reasons[0].detail
+    elsewhere = ledger.recall("x p", view=ledger.view(valid_at=NOON, known_at=1), subject="y")
+    assert elsewhere.reasons == ()
