@@ -155,6 +155,7 @@ BARS: Final = (
     ),
     _taking(15, "a pass that archives one claim in a hundred", "decay", 3_000, "ms"),
     _taking(15, "the same where the others were used", "decay_used", 3_000, "ms"),
+    _taking(17, "purging 1,000 claims, truncation included", "purge", 2_000, "ms"),
     _taking(16, "compacting all but two of ten versions", "compaction", 30_000, "ms"),
     *(
         _fact(12, f"shape: {name}, an element at n ÷ at n/10", f"shape_{name}", "growth", 2, "x")
@@ -231,9 +232,13 @@ REASONS: Final[dict[tuple[str, str], str]] = {
     ("decay_used", "SQLite"): (
         "By hand a column is updated by its index; doxa has the uses in a file of their own."
     ),
+    ("purge", "SQLite"): (
+        "By hand the rows are known and nothing is recorded; doxa looks up what was said of each "
+        "claim, records what goes, chains it, settles what rested on it, and clears what is kept."
+    ),
     ("compaction", "SQLite"): (
-        "By hand nothing is looked at, and nothing kept of what went; doxa finds what may go, keeps "
-        "how it stood and a digest of it, and folds what is left anew."
+        "By hand nothing is looked at, and nothing kept of what went; doxa finds what may go, "
+        "keeps how it stood and a digest of it, and folds what is left anew."
     ),
     ("stale", "SQLite"): (
         "By hand one row is looked up; doxa says why, by which event, and that nothing else is."
