@@ -71,7 +71,8 @@ class Hit:
     verdict is not ``ok``. ``score`` orders the hits; ``scores`` are those of each arm. ``age`` is
     in seconds, from ``observed_at`` to the view's valid_at. ``valid_from`` and ``valid_to`` say
     where around valid_at it applies. ``fetched`` says why it is here where no arm found it:
-    ``promotion`` or ``conflict``.
+    ``promotion`` or ``conflict``. ``archived`` is whether it is hidden unless it is asked for, or
+    is a side of a conflict.
     """
 
     id: str
@@ -105,9 +106,11 @@ class Hit:
     fetched: str | None = None
     nominated: bool = False
     validity: Mapping[str, Any] | None = None
+    archived: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """The hit as a JSON object; times are ISO text. ``validity`` is there only on request."""
+        """The hit as a JSON object; times are ISO text. ``validity`` is there only on request,
+        ``archived`` only where it is."""
         found: dict[str, Any] = {
             "id": self.id,
             "tier": None if self.tier is None else str(self.tier),
@@ -142,6 +145,8 @@ class Hit:
         }
         if self.validity is not None:
             found["validity"] = dict(self.validity)
+        if self.archived:
+            found["archived"] = True
         return found
 
     def rendered(self) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
+import numpy as np
+
 from doxa.engine.asking import Asked, Means, Refused
 from doxa.engine.brought import BroughtFinder
 from doxa.engine.candidates import Candidate, Given, Unread, read_all
@@ -21,7 +23,8 @@ from doxa.engine.eligibility import Judge
 from doxa.engine.envelope import Hit, Missing, Pool, Recalled, Staleness, Withheld
 from doxa.engine.errors import DamageError
 from doxa.engine.finding import DENSE, Finder
-from doxa.engine.graph import CLAIM
+from doxa.engine.graph import CLAIM, entity
+from doxa.engine.hiding import hidden
 from doxa.engine.items import moment_or_none
 from doxa.engine.outcomes import Gap, Outcome, Tier, Trust, Unavailable, Verdict
 from doxa.engine.outline import Group, Page, disclosed, page
@@ -83,6 +86,7 @@ class _Recall:
         texts = Texts(view.graph, rows)
         judge = Judge(registry, view, texts, asked.filters.archived)
         self.chooser = Chooser(judge, asked.filters, means.warm)
+        self.hides = hidden(view.belief, view.v, view.k)
         self.texts, self.tell = texts, Describer(self.chooser, texts)
         at_hand = asked, means, self.chooser, self.tell
         self.finder = Finder(*at_hand) if brought is None else BroughtFinder(*at_hand, brought)
@@ -204,7 +208,17 @@ class _Recall:
             fetched=entry.fetched,
             nominated=entry.nominated,
             validity=entry.validity,
+            archived=self._archived(entry),
         )
+
+    def _archived(self, entry: Entry) -> bool:
+        """Whether a document is archived; of a text that was brought, what it rests on."""
+        if not self.hides:
+            return False
+        if entry.document < 0:
+            return any(entity(CLAIM, claim) in self.hides for claim in entry.claims)
+        (record,) = self.chooser.record_of(np.array([entry.document], np.int64)).tolist()
+        return record in self.hides
 
     # -- the envelope
 

@@ -319,6 +319,12 @@ def wrong(asked: Asked, ledger: Ledger, log: Log, live: bool = False) -> str | N
     for what, ours, theirs in _compared(found, answer):
         if ours != theirs:
             return f"{what} of {asked}:\n  engine {ours!r}\n  oracle {theirs!r}"
+    for hit in found:
+        key = hit.workspace, hit.id
+        place, id = log.supports[key].claim if str(hit.tier) == "quote" else key
+        truth = Truth(log, asked.place.valid_at, asked.place.known_at, place)
+        if hit.archived != truth.hidden(id, place):
+            return f"{hit.id!r} in {hit.workspace!r} is archived: {hit.archived}, of {asked}"
     return None
 
 

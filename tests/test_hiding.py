@@ -92,6 +92,8 @@ def test_a_conflict_comes_whole_where_one_of_its_sides_is_archived(torn: Ledger)
     found = ask(torn, "red")
     assert verdicts(found) == {"a": "contested", "b": "contested"}
     assert found.hits[1].fetched == "conflict"
+    assert [hit.archived for hit in found] == [False, True]
+    assert [hit.as_dict().get("archived") for hit in found] == [None, True]
     assert ids(ask(torn, "blue")) == []
     block = torn.assemble("red", view=now(torn))
     assert "blue word" in block.text
