@@ -156,7 +156,7 @@ def test_a_candidate_that_names_what_is_archived_is_left_out_for_that_last_of_al
     ledger.summarize("short", facts=["a"], id="n")
     ledger.summarize("long", facts=["b"], id="m")
     ledger.archive(["a", "q", "m"])
-    given = [
+    given: list[dict[str, Any]] = [
         {"id": "fact", "text": "t", "facts": ["b", "a"]},
         {"id": "evidence", "text": "t", "supports": ["a/support"]},
         {"id": "cites", "text": "t", "facts": ["b"], "citations": ["q"]},

@@ -95,7 +95,7 @@ def test_a_block_uses_what_is_printed_in_it(opened: Ledger) -> None:
     assert uses(opened, "a", "b", "n") == [1, 0, 0]
     opened.assemble("", view=view, candidates="registered", reinforce=True)
     assert uses(opened, "a", "b", "n") == [1, 0, 1]
-    brought = [
+    brought: list[dict[str, Any]] = [
         {"id": "x", "text": "t", "facts": ["b"]},
         {"id": "y", "text": "u", "supports": ["b/support"], "score": 1},
         {"id": "z", "text": "u", "facts": ["nobody"]},
@@ -141,9 +141,9 @@ def test_what_is_archived_comes_back_by_use(opened: Ledger) -> None:
 @pytest.mark.parametrize("name", ["reinforce", "skip_side_effects"])
 def test_what_is_neither_yes_nor_no_is_refused(opened: Ledger, name: str) -> None:
     with pytest.raises(doxa.CallerError, match=f"{name} is 1"):
-        ask(opened, **{name: 1})
+        ask(opened, "red", **{name: 1})
     with pytest.raises(doxa.CallerError, match=name):
-        opened.assemble("red", view=opened.view(valid_at=AT), **{name: None})
+        opened.assemble("red", view=opened.view(valid_at=AT), **{name: None})  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- layers
