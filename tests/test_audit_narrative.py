@@ -155,6 +155,37 @@ def test_an_erased_event_is_told_of_without_its_content(people: Ledger) -> None:
     assert "tenancy" in shown
 
 
+def test_a_purged_claim_is_told_of_without_a_word_of_it(people: Ledger) -> None:
+    people.support("home", source=doxa.Source("tenancy", quote="Ada, London"), id="lease")
+    people.archive(["home", "note"])
+    people.restore(["note"])
+    people.purge(["home"], id="purge")
+    story = people.audit("home")
+    assert not {"London", "lives_in", "Ada"} & set(str(story).replace('"', " ").split())
+    assert [entry.what for entry in story] == [
+        "recorded", "supported", "became reported",
+        "corrected", "became superseded",
+        "supported", "became corroborated",
+        "archived",
+        "redacted", "became redacted", "became redacted", "became redacted",
+    ]  # fmt: skip
+    assert story.entries[0].detail == "(erased), from 2024-03-01"
+    assert {entry.event for entry in story.entries[-4:]} == {"purge"}
+    kept = [entry.what for entry in people.audit("note")]
+    assert [what for what in kept if what in ("archived", "restored")] == ["archived", "restored"]
+
+
+def test_a_compacted_claim_has_no_story_any_more(ledger: Ledger) -> None:
+    ledger.claim("a", "p", 1, id="gone", source="s")
+    ledger.withdraw("gone")
+    ledger.claim("a", "p", 2, id="stays", source="s")
+    before = told(ledger.audit("stays"))
+    ledger.compact(older_than=0, now="2200-01-01")
+    with pytest.raises(doxa.CallerError, match="was compacted"):
+        ledger.audit("gone")
+    assert told(ledger.audit("stays")) == before
+
+
 def test_a_correction_that_came_to_concern_no_time_at_all_is_told_of(ledger: Ledger) -> None:
     ledger.claim("a", "p", 2, id="by", source="s", valid_from="2024-01-01", valid_to="2024-02-01")
     ledger.append([{"event": "correction", "id": "k", "unresolved": "late", "by": "by"}])

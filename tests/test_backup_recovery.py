@@ -477,6 +477,22 @@ def test_a_compacted_ledger_is_backed_up_and_restored_as_it_is(
         assert ledger.verify(against=head).ok
 
 
+def test_an_encrypted_ledger_is_backed_up_as_it_is_and_opened_with_its_own_keys(
+    tmp_path: Path,
+) -> None:
+    keys = tmp_path / "keys"
+    with doxa.open(tmp_path / "a", keys=keys) as ledger:
+        ledger.claim("ada", "lives_in", "in the clear", id="home", source="register")
+        ledger.backup(tmp_path / "backup")
+        head, lines = ledger.head(), list(export_events(ledger))
+    assert b"in the clear" not in (tmp_path / "backup" / COPY).read_bytes()
+    doxa.restore_backup(tmp_path / "backup", tmp_path / "again")
+    with doxa.open(tmp_path / "again", keys=keys) as again:
+        assert (again.head(), list(export_events(again))) == (head, lines)
+        assert again.verify(against=head).ok
+        assert again.audit("home").entries[0].detail == 'ada lives_in "in the clear", at any time'
+
+
 # ---------------------------------------------------------------- interruptions
 
 
