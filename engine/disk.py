@@ -33,12 +33,14 @@ __all__ = [
     "connect",
     "create",
     "create_schema",
+    "flush",
     "headless",
     "identify",
     "is_frozen",
     "make_folder",
     "missing",
     "refusal",
+    "settle",
     "unfinished",
 ]
 
@@ -228,7 +230,7 @@ def make_folder(path: str) -> None:
     if sys.platform != "win32":
         for folder in reversed(above):
             with contextlib.suppress(PermissionError):  # then others have made what is in it
-                _flush(folder)
+                flush(folder)
 
 
 def create(path: str, now: int) -> None:
@@ -241,16 +243,21 @@ def create(path: str, now: int) -> None:
     try:
         connection.execute("PRAGMA synchronous=OFF")
         create_schema(connection, now)
-        connection.execute("PRAGMA journal_mode=WAL")
+        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     finally:
         connection.close()
-    _flush(new)
+    if mode != "wal":  # SQLite passes over an error of the disk here
+        raise StorageError(
+            f"{path} could not be given a write-ahead log (its journal mode stayed {mode!r}); "
+            "nothing was written: look after the disk (space, quota, shared memory), then repeat"
+        )
+    flush(new)
     for leftover in (f"{path}-wal", f"{path}-shm"):  # empty, of an empty file
         with contextlib.suppress(FileNotFoundError):
             os.remove(leftover)
     os.replace(new, path)
     if sys.platform != "win32":
-        _flush(os.path.dirname(path))
+        flush(os.path.dirname(path))
 
 
 def create_schema(connection: sqlite3.Connection, now: int) -> None:
@@ -269,7 +276,8 @@ def create_schema(connection: sqlite3.Connection, now: int) -> None:
     connection.execute("COMMIT")
 
 
-def _flush(path: str) -> None:
+def flush(path: str) -> None:
+    """Makes what a file or a folder holds durable. Raises `OSError`."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -298,6 +306,26 @@ def identify(select: Callable[[str], list[Any]], path: str) -> str:
 
 
 # ---------------------------------------------------------------- the write-ahead log
+
+
+def settle(connection: sqlite3.Connection, path: str, timeout: float) -> None:
+    """Brings what a WAL holds into the log, durably, before anything is built on it, and empties
+    it; under the lock.
+
+    A process that was killed before its flush, or whose flush failed, leaves a commit there that
+    can be read and that a power cut would undo; and with it all that was appended behind it, and
+    all that was told to be there already. Raises `OSError` and `sqlite3.Error`.
+    """
+    try:
+        if not os.path.getsize(path + "-wal"):
+            return
+    except FileNotFoundError:
+        return
+    connection.execute("PRAGMA busy_timeout=0")
+    blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout={int(timeout * 1000)}")
+    if blocked:  # by a reader, who needs it where it is
+        flush(path + "-wal")
 
 
 class Wal:

@@ -115,6 +115,7 @@ class Writer:
             )
         if self._connection is None:
             self._connection = disk.connect(self.path, "rw", self._timeout)
+            disk.settle(self._connection, self.path, self._timeout)
         return self._connection
 
     def end(self) -> None:
@@ -164,6 +165,7 @@ class Writer:
                 blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 connection.execute(f"PRAGMA busy_timeout={int(self._timeout * 1000)}")
                 if not blocked and os.path.getsize(self.path + "-wal") == 0:
+                    disk.flush(self.path + "-wal")  # or a power cut brings the old bytes back
                     return
             except (OSError, sqlite3.Error) as error:
                 self.discard()

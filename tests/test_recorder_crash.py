@@ -13,10 +13,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from doxa.engine.errors import StorageError
 from doxa.engine.store import LogStore
 from tests.recorder_support import append, environment, python, tampering, writer
 
@@ -128,6 +131,26 @@ def test_a_creation_that_dies_at_any_step_is_done_again(tmp_path: Path, step: st
     with LogStore.open(path) as store:
         assert append(store, 1).first == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log.sqlite", "log.sqlite.lock"]
+
+
+def test_a_log_is_not_created_without_its_wal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite keeps the old journal mode, and says no more, where the disk fails it at that."""
+
+    class Failing(sqlite3.Connection):
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            return super().execute("PRAGMA journal_mode" if "=WAL" in sql else sql, *rest)
+
+    path = tmp_path / "log.sqlite"
+    connect = partial(sqlite3.connect, factory=Failing)
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", connect)
+        with pytest.raises(StorageError, match="write-ahead log"):
+            LogStore.open(path)
+    assert not path.exists()
+    with LogStore.open(path) as store:
+        assert append(store, 1).first == 1
 
 
 def test_a_kill_between_erasing_and_emptying_the_wal_can_be_finished(tmp_path: Path) -> None:
