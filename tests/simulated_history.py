@@ -55,13 +55,10 @@ class Attempt:
     what: str
     commits: list[list[Key]]
     fate: Fate = Fate.OPEN
-    new: int = 0  # events that it was told are new
-    revision: int = 0  # and where the log ends with them
 
     def __str__(self) -> str:
         keys = [[f"{w}/{id}" if w else id for w, id in commit] for commit in self.commits]
-        told = f"{self.fate.value}: {self.new} up to {self.revision}" if self.new else self.fate.value
-        return f"{self.what} {keys} by {self.process} ({told})"
+        return f"{self.what} {keys} by {self.process} ({self.fate.value})"
 
 
 class Wrong(AssertionError):
@@ -74,21 +71,27 @@ class History:
 
     attempts: list[Attempt] = field(default_factory=list)
     rows: dict[int, Stored] = field(default_factory=dict)  # as somebody has read them
-    seen: int = 0  # the highest revision that anybody has seen
+    told: int = 0  # the highest position that was acknowledged
+    seen: int = 0  # and that anybody has seen
+    unflushed: bool = False  # whether a process may have left what others read before it is durable
     fingerprints: dict[tuple[int, str, object], str] = field(default_factory=dict)
     erasing: set[int] = field(default_factory=set)  # positions whose data may be gone
     erased: dict[int, bytes] = field(default_factory=dict)  # and is gone: what nobody may find
 
     def read(self, rows: Iterable[Stored]) -> None:
-        """Somebody has read rows: they are for ever."""
+        """Somebody has read rows that are durable: they are for ever."""
         for row in rows:
             self._compare(row)
             self.rows.setdefault(row.position, row)
-            self.see(row.position)
 
     def see(self, revision: int) -> None:
         """Somebody has seen that the log goes so far."""
         self.seen = max(self.seen, revision)
+
+    def tell(self, revision: int) -> None:
+        """Somebody was told that what goes so far is durable."""
+        self.told = max(self.told, revision)
+        self.see(revision)
 
     def _compare(self, row: Stored) -> None:
         known = self.rows.get(row.position)
@@ -98,21 +101,18 @@ class History:
             return
         raise Wrong(f"{row.position} was {known}, and is {row}")
 
-    def acknowledge(self, attempt: Attempt, new: int, revision: int, before: int) -> None:
-        """The process is told that its events are durable, ``new`` of them, the last at
-        ``revision``; ``before`` was seen before it began."""
-        attempt.fate, attempt.new, attempt.revision = Fate.ACKNOWLEDGED, new, revision
-        if new and revision - new < before:
-            raise Wrong(f"{attempt}: but {before} was seen before it began")
-        self.see(revision)
-
     # ------------------------------------------------------------ at the end
 
     def settle(self, rows: Sequence[Stored]) -> None:
         """The whole log, after a machine has stopped. Raises `Wrong` for the first difference."""
         last = rows[-1].position if rows else 0
+        if last < self.told:
+            raise Wrong(f"up to {self.told} it was acknowledged, and the log ends at {last}")
         if last < self.seen:
-            raise Wrong(f"the log was seen up to {self.seen}, and ends at {last}: {self._lost(last)}")
+            if not self.unflushed:
+                raise Wrong(f"the log was seen up to {self.seen}, and ends at {last}")
+            self.fingerprints = {k: v for k, v in self.fingerprints.items() if k[0] <= last}
+            self.seen = last
         self.read(rows)
         for position in self.erased:
             if rows[position - 1].data is not None:
@@ -126,11 +126,6 @@ class History:
                 attempt.fate = Fate.REFUSED
                 if all(key in there for commit in attempt.commits for key in commit):
                     attempt.fate = Fate.ACKNOWLEDGED
-
-    def _lost(self, last: int) -> str:
-        """What was acknowledged beyond the end."""
-        beyond = [a for a in self.attempts if a.fate is Fate.ACKNOWLEDGED and a.revision > last]
-        return "; ".join(map(str, beyond[:3])) or "nothing acknowledged, but a reader saw it"
 
     def _check(self, attempt: Attempt, there: dict[Key, int]) -> None:
         keys = [key for commit in attempt.commits for key in commit]

@@ -102,16 +102,16 @@ class Plan:
 class Machine:
     """One machine, from when it is switched on to when it stops."""
 
-    def __init__(self, folder: str, image: Image, plan: Plan, clock: Clock, trace: list[str]) -> None:
+    def __init__(self, folder: str, disk: Disk, plan: Plan, clock: Clock, trace: list[str]) -> None:
         self.folder = os.path.realpath(folder)
-        self.disk, self.plan, self.random, self.clock = Disk(image), plan, plan.random, clock
+        self.disk, self.plan, self.random, self.clock = disk, plan, plan.random, clock
         self.trace, self.events = trace, 0
         self.broken: list[BaseException] = []  # what went wrong with the simulation itself
         self.ended: str | None = None  # by which loss
         self.running: Process | None = None
         self.killed: Callable[[Process], None] = lambda process: None
         self.troubles = self._full = 0
-        for place, content in sorted(image.items()):
+        for place, content in sorted(disk.seen().items()):
             path = os.path.join(self.folder, *place)
             if content is None:
                 os.makedirs(path, exist_ok=True)
@@ -252,9 +252,10 @@ class Machine:
             self.disk.flush_folder(place)
         return refusal
 
-    def left(self) -> Image:
-        """What the next start finds: after a power cut, or as the processes saw it."""
-        return self.disk.after_a_cut(self.random) if self.ended == "power" else self.disk.seen()
+    def left(self) -> Disk:
+        """What the next start finds: after a power cut, or what the processes saw, not all of it
+        flushed."""
+        return Disk(self.disk.after_a_cut(self.random)) if self.ended == "power" else self.disk
 
     def unseen(self) -> list[str]:
         """Where the folder is not as the disk says: something was written past the simulation."""

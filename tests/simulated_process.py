@@ -105,6 +105,7 @@ class Program:
 
     def dying(self) -> None:
         """The process is killed now: the memory that it shares is to stay as it is."""
+        self.history.unflushed = True
         for folder, _, files in os.walk(self.machine.folder):
             for name in files:
                 if name.endswith("-shm"):
@@ -225,6 +226,7 @@ class Program:
             attempt.fate = Fate.REFUSED
             return attempt
         except StorageError as error:
+            self.history.unflushed |= process.failed_flushes > failed
             if "nothing was written" in str(error) and not self.machine.is_off():
                 attempt.fate = Fate.REFUSED
             elif process.failed_flushes == failed and not self.machine.is_off():
@@ -246,6 +248,7 @@ class Program:
         positions = sorted({graph.position_of(number) for number in found if number >= 0})
         rows = [Stored(*row) for row in self.ledger.recorder.rows(positions)]
         self.history.read(rows)
+        self.history.tell(positions[-1])
         if len(rows) != len({key for commit in attempt.commits for key in commit}):
             raise Wrong(f"{attempt}: is not all there right afterwards: {positions}")
         if new and rows[-new].position <= before:

@@ -38,7 +38,7 @@ from unittest.mock import patch
 import doxa
 from doxa.engine.disk import Wal
 from tests.histories import GRID, moment
-from tests.simulated_disk import Image
+from tests.simulated_disk import Cut, Disk, Folder, Image, Written
 from tests.simulated_history import Stored, Wrong, stored
 from tests.simulated_machine import LOSSES, TROUBLES, Clock, Machine, Plan, Process
 from tests.simulated_process import OPERATIONS, Program, Workload
@@ -83,11 +83,11 @@ class Run:
             f"{', '.join(self.plan.kinds) or 'none'}, one in about {self.plan.gap // 2} events"
         )
         try:
-            image: Image = {LEDGER[:1]: None}
+            disk = Disk({LEDGER[:1]: None})
             with patch.object(Wal, "LIMIT", self.limit):
                 for _ in range(self.random.choice((1, 2, 2, 3))):
-                    image = self._life(image)
-                self._healthy(image)
+                    disk = self._life(disk)
+                self._healthy(disk.seen())
         except Exception as error:
             raise Wrong(self.story(error)) from error
         digest = hashlib.blake2b(digest_size=16)
@@ -108,12 +108,12 @@ class Run:
 
     # ------------------------------------------------------------ a life
 
-    def _life(self, image: Image) -> Image:
+    def _life(self, disk: Disk) -> Disk:
         """A machine from its start until it stops; what it leaves, which was looked at."""
         self.lives += 1
         folder = self.folder / f"life {self.lives}"
         folder.mkdir()
-        machine = Machine(str(folder), image, self.plan, self.clock, self.trace)
+        machine = Machine(str(folder), disk, self.plan, self.clock, self.trace)
         self.trace.append(f"life {self.lives}")
         with running_on(machine) as system:
             path = os.path.join(machine.folder, *LEDGER)
@@ -127,10 +127,12 @@ class Run:
         self.trace.append(f"the end of life {self.lives}: {machine.ended or 'all have finished'}")
         if different := machine.unseen():
             raise Wrong(f"the simulation has not seen what was written to {different}")
+        self.history.unflushed |= machine.ended == "fall"
         left = machine.left()
-        self._settle(left)
+        self._settle(left.seen())
         shutil.rmtree(folder)
-        return self._rotten(left)
+        self._rot(left)
+        return left
 
     def _settle(self, left: Image) -> list[Stored]:
         """Looks at what is left, with nothing of the product but the oracle."""
@@ -144,22 +146,24 @@ class Run:
         self.trace.append(f"{len(rows)} events are left")
         return rows
 
-    def _rotten(self, image: Image) -> Image:
+    def _rot(self, disk: Disk) -> None:
         """What else may happen to files between two lives."""
-        random, image = self.random, dict(image)
-        for place, content in sorted(image.items()):
+        random = self.random
+        for place in sorted(disk.seen(), reverse=True):
+            file = disk.find(place)
             if "cache" in place and self.history.erasing:
-                del image[place]  # TODO
-            elif content is None or random.random() < 0.8:
+                disk.remove(place)  # it may hold what was erased from the log behind its back
+            elif isinstance(file, Folder) or file is None or random.random() < 0.8:
                 continue
             elif place[-1].endswith(".lock"):
-                image[place] = random.choice((b"", random.randbytes(8)))
-            elif "cache" in place and content:
-                at = random.randrange(len(content))
-                rotten = bytearray(content)
-                rotten[at] ^= 1 << random.randrange(8)
-                image[place] = bytes(rotten[:at] if random.random() < 0.3 else rotten)
-        return image
+                file.change(Cut(0))
+                file.change(Written(0, random.choice((b"", random.randbytes(8)))))
+            elif "cache" in place and file.seen:
+                at = random.randrange(len(file.seen))
+                if random.random() < 0.3:
+                    file.change(Cut(at))
+                else:
+                    file.change(Written(at, bytes([file.seen[at] ^ 1 << random.randrange(8)])))
 
     # ------------------------------------------------------------ afterwards
 
