@@ -165,8 +165,8 @@ class Recalling(Using):
         of what is going to be erased."""
         from doxa.projections.matrices import FOLDER, manifests
 
-        kept = self.path is not None and manifests(self.path / CACHE / FOLDER)
-        if self._search is not None or kept:
+        kept = self.path is not None and bool(manifests(self.path / CACHE / FOLDER))
+        if kept or (self._search is not None and self._search.vectors.any()):
             self._searching().follow()
 
     def _discard_indexes(self) -> None:

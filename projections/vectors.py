@@ -259,6 +259,10 @@ class Vectors:
 
     # -- erasing
 
+    def any(self) -> bool:
+        """Whether there are vectors in memory."""
+        return any(store.rows.count for store in list(self._stores.values()))
+
     def forget(self) -> None:
         """Forgets what is in memory; what is on disk is read again when it is asked for."""
         with self._looking:
