@@ -18,6 +18,7 @@ from doxa.engine.plain import Plain, plainly
 __all__ = [
     "Committed",
     "Request",
+    "Said",
     "all_plain",
     "encoded_all",
     "last_of",
@@ -26,12 +27,14 @@ __all__ = [
     "too_early",
 ]
 
+Said = ev.Event | Plain  # an event, whichever form it is in
+
 
 @dataclass(slots=True)
 class Request:
     """One commit: all its events or none; or, where ``salvage``, all that can be accepted."""
 
-    events: Sequence[ev.Event | Plain]
+    events: Sequence[Said]
     recorded_at: int | None = None
     expected: int | None = None  # of the workspaces of the events, and of those that are watched
     watched: frozenset[str] = frozenset()
@@ -74,7 +77,7 @@ def last_of(head: Head) -> int:
     return head.recorded_at if head.position else times.FIRST - 1
 
 
-def all_plain(events: Sequence[ev.Event | Plain]) -> list[Plain] | None:
+def all_plain(events: Sequence[Said]) -> list[Plain] | None:
     """All events of a commit as plain ones, where they are that."""
     found = []
     try:

@@ -41,6 +41,7 @@ from doxa.engine.plain import Plain
 from doxa.engine.requests import (
     Committed,
     Request,
+    Said,
     all_plain,
     encoded_all,
     last_of,
@@ -357,16 +358,16 @@ class Stream:
         return self._asking
 
     def _asked(
-        self, fold: Fold, transaction: Transaction, request: Request
+        self, fold: Fold, transaction: Transaction, request: Request, said: Sequence[Said]
     ) -> tuple[Asked, int | None]:
-        """Which claims of a request may not be recorded; and its time, if that mattered."""
+        """Which claims of a commit may not be recorded; and its time, if that mattered."""
         gate, at = self._gate(fold), request.recorded_at
         if gate is None:
             return Asked(), at
         if at is None:
             at = self.store.moment(transaction.head)
         upon = max(at, last_of(transaction.head) + 1) if request.restamp else at
-        return gate.ask(request.events, upon, request.override), at
+        return gate.ask(said, upon, request.override), at
 
     def _leave(
         self,
@@ -396,14 +397,15 @@ class Stream:
     def _judged(
         self, fold: Fold, transaction: Transaction, request: Request
     ) -> Committed | ValueRejected:
-        asked, recorded_at = self._asked(fold, transaction, request)
+        said = [*request.events]
+        if request.making is not None:
+            said += request.making(fold.belief)
+        asked, recorded_at = self._asked(fold, transaction, request, said)
         if asked.blocked and not request.salvage:
             self._leave(fold, transaction, asked.audits, recorded_at)
             return asked.blocked[min(asked.blocked)]
         refused: dict[int, DoxaError] = {**asked.blocked}
-        given = [each.event if isinstance(each, Plain) else each for each in request.events]
-        if request.making is not None:
-            given += request.making(fold.belief)
+        given = [each.event if isinstance(each, Plain) else each for each in said]
         given += asked.overrides
         events = dict(enumerate(given))
         known = partial(_known, fold.belief.graph)

@@ -204,7 +204,7 @@ def test_derived_claims_and_replacements_are_asked_too(ledger: Ledger) -> None:
 
 
 def test_threads_that_share_a_flush_are_judged_one_by_one(tmp_path: Path) -> None:
-    async def run(ledger: Ledger) -> list[object]:
+    async def run(ledger: Ledger) -> list[str | BaseException]:
         values = [SECRET if number % 3 == 0 else f"value {number}" for number in range(60)]
         calls = [ledger.aclaim("a", "p", v, id=f"c{n}") for n, v in enumerate(values)]
         return await asyncio.gather(*calls, return_exceptions=True)
