@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.declared import ARCHIVED, RESTORED
@@ -34,6 +36,7 @@ from doxa.engine.stream import Stream
 
 __all__ = ["AT_ONCE", "Plan", "kind_of", "plan", "policies", "purged_again"]
 
+INSIGHT: Final = "insight"  # the kind of claim that says in its object what its maker was shown
 AT_ONCE: Final = 1_000  # erasures that one policy names
 AGAIN: Final = "was purged before, and came back with a backup"
 
@@ -65,7 +68,8 @@ def plan(
     while waiting:
         for number in waiting:
             chosen.update(dict.fromkeys(_with(graph, number)))
-        residue = [n for n in dict.fromkeys(_residue(graph, registry, chosen)) if n not in chosen]
+        found_now = dict.fromkeys((*_residue(graph, registry, chosen), *_shown(graph, chosen)))
+        residue = [number for number in found_now if number not in chosen]
         if not with_residue:
             found.residue = sorted(residue, key=graph.position_of)
             break
@@ -142,6 +146,18 @@ def purged_again(stream: Stream, positions: Iterable[int]) -> None:
     found.to_archive = [number for number in targets if not archived_now(belief, number)]
     name = f"purged-again-{graph.position + 1}"
     stream.append(Request(policies(belief, stream.store.keyed, found, name, AGAIN)))
+
+
+def _shown(graph: Graph, chosen: dict[int, None]) -> Iterator[int]:
+    """The insights whose maker was shown a claim that goes, cited or not."""
+    code = graph.names.find(INSIGHT)
+    gone = {(graph.c_ws[n >> 3], graph.id_of(n)) for n in chosen if n & 7 == CLAIM}
+    kinds = np.frombuffer(graph.c_kind[:], np.int32)
+    for row in np.flatnonzero(kinds == code).tolist() if code != NONE and gone else ():
+        said = graph.c_object[row]
+        shown = said.get("shown") if isinstance(said, dict) else None
+        if isinstance(shown, list) and any((graph.c_ws[row], id) in gone for id in shown):
+            yield entity(CLAIM, row)
 
 
 def policies(

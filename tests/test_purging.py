@@ -188,6 +188,16 @@ def test_residue_is_listed_and_goes_on_request_to_the_end_of_the_chain(ledger: L
     assert ledger.verify().ok
 
 
+def test_an_insight_whose_maker_was_shown_the_claim_is_residue(ledger: Ledger) -> None:
+    for name in "abc":
+        ledger.claim("x", "p", name, id=name, source="s")
+    made = {"insight": "they differ", "shown": ["a", "b", "c"]}
+    ledger.claim("x", "insight", made, id="i", kind="insight", because=["b", "c"])
+    ledger.claim("x", "insight", {"shown": "a"}, id="j", kind="insight", because=["b", "c"])
+    ledger.archive("a")
+    assert [one.id for one in ledger.purge("a", dry_run=True).residue] == ["i"]
+
+
 def test_workspaces_do_not_leak_into_one_another(ledger: Ledger) -> None:
     for place in ("", "w", "v"):
         ledger.claim("x", "p", "said", id="a", source="s", workspace=place)
