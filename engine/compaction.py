@@ -82,7 +82,7 @@ class CompactingStream(Stream):
             assert gone is not None
             if gone.holds(position):
                 place = np.searchsorted(gone.columns.position, [position])
-                raise gone.refusal(f"event {position}", place)
+                raise gone.refusal(f"event {position}", place, gone.last)
 
     def _current(self) -> Fold:
         while True:

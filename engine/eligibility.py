@@ -87,9 +87,11 @@ class Problem(NamedTuple):
 class Missing(Exception):
     """An id that names nothing that a candidate may rest on here."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(
+        self, reason: Reason, detail: str, standing: Standing = Standing.NOT_YET_KNOWN
+    ) -> None:
         super().__init__(detail)
-        self.reason = reason
+        self.reason, self.standing = reason, standing
 
 
 class Judge:
@@ -230,7 +232,7 @@ class Judge:
             other = KINDS[found[0] & 7]
             raise Missing(_UNKNOWN[kind], f"{id!r} is a {other}, not a {KINDS[kind]}")
         if any(event_of(self.view, place, id) != NONE for place in places):
-            raise Missing(_UNKNOWN[kind], f"{id!r} was compacted")
+            raise Missing(_UNKNOWN[kind], f"{id!r} was compacted", Standing.COMPACTED)
         names = self.graph.names.texts
         workspaces = [names[ws] for ws in list(self.graph.revisions)]
         elsewhere = [name for name in workspaces if name not in self._places]

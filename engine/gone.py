@@ -287,14 +287,14 @@ class Gone:
         positions = self.columns.position[events]
         return self.stretches.told(self.stretches.holding(positions))
 
-    def refusal(self, what: str, events: Ints, claim: bool = False) -> Compacted:
-        """That an answer lies among events, given by their places."""
+    def refusal(self, what: str, events: Ints, k: int, claim: bool = False) -> Compacted:
+        """That an answer as known at ``k`` lies among events, given by their places."""
         count, digest = self.told(events)
         plural = "s" if count > 1 else ""
+        later = f"ask as known at revision {self.last} or later, or " if k < self.last else ""
         return Compacted(
             f"{what} was compacted: the answer lies among {count:,} event{plural} of which the log "
-            f"keeps a record alone, with the digest {digest}; ask as known at revision "
-            f"{self.last} or later, or a backup from before the compaction",
+            f"keeps a record alone, with the digest {digest}; {later}open a backup from before",
             count,
             digest,
             claim,

@@ -254,7 +254,7 @@ class _Close:
             return self.judge.find(id, kind, places, upto)
         except Missing as missing:
             unknown = missing.reason is Reason.MISSING_FACT
-            standing = Standing.NOT_YET_KNOWN if unknown else None
+            standing = missing.standing if unknown else None
             self.problems.append(Problem(missing.reason, str(missing), name_of(id), standing))
             return NONE
 

@@ -57,7 +57,7 @@ def refuse_id(view: TruthView, place: str, id: str) -> None:
         assert view.graph.gone is not None
         gone = view.graph.gone
         claim = bool(gone.columns.kind[event] == CLAIM) and gone.event(place, id) == event
-        raise gone.refusal(repr(id), np.array([event]), claim)
+        raise gone.refusal(repr(id), np.array([event]), gone.last, claim)
 
 
 def refuse_values(view: TruthView, subject: str, predicate: str) -> None:
@@ -66,7 +66,9 @@ def refuse_values(view: TruthView, subject: str, predicate: str) -> None:
     if gone is None or view.k >= gone.last:
         return
     found = held(gone, _about(view, gone, subject, predicate), view.v, view.k)
-    _refuse(gone, f"{subject} {predicate} at {times.iso(view.v)}, revision {view.k},", found)
+    _refuse(
+        gone, f"{subject} {predicate} at {times.iso(view.v)}, revision {view.k},", found, view.k
+    )
 
 
 def refuse_listing(
@@ -82,7 +84,8 @@ def refuse_listing(
         return
     found = _of_kind(gone, _about(view, gone, subject, predicate), kind)
     found = of_standings(gone, found, wanted, view.v, view.k)
-    _refuse(gone, f"a part of what is listed at revision {view.k}", found)
+    later = view.k if _LISTED.issuperset(wanted) else gone.last
+    _refuse(gone, f"a part of what is listed at revision {view.k}", found, later)
 
 
 def refuse_entries(view: TruthView, subjects: Iterable[str] | None) -> None:
@@ -130,7 +133,7 @@ def refuse_sources(view: TruthView) -> None:
     if gone is not None:
         found = gone.about(None, None, _sight(view), None, view.k)
         found = found[(gone.columns.flags[found] & SOURCED) != 0]
-        _refuse(gone, f"a part of the sources at revision {view.k}", found)
+        _refuse(gone, f"a part of the sources at revision {view.k}", found, gone.last)
 
 
 def refuse_difference(one: TruthView, other: TruthView) -> None:
@@ -145,7 +148,7 @@ def refuse_difference(one: TruthView, other: TruthView) -> None:
         named = [kinds[place] for place in places.tolist()]
         standing.append(dict(zip(found.tolist(), named, strict=True)))
     differ = [c for c in {**standing[0], **standing[1]} if standing[0].get(c) != standing[1].get(c)]
-    _refuse(gone, "a part of the difference", np.array(sorted(differ), np.int64))
+    _refuse(gone, "a part of the difference", np.array(sorted(differ), np.int64), gone.last)
 
 
 def boundary(view: TruthView, subject: str, predicate: str) -> tuple[int, int, str] | None:
@@ -194,6 +197,6 @@ def _sight(view: TruthView) -> tuple[str, ...]:
     return (view.workspace, "") if view.shared else (view.workspace,)
 
 
-def _refuse(gone: Gone, what: str, claims: Ints) -> None:
+def _refuse(gone: Gone, what: str, claims: Ints, k: int) -> None:
     if len(claims):
-        raise gone.refusal(what, gone.columns.event[claims])
+        raise gone.refusal(what, gone.columns.event[claims], k)
