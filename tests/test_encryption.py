@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import os
 import shutil
 import sqlite3
@@ -338,6 +341,44 @@ def test_others_write_nothing_readable_into_the_log(tmp_path: Path) -> None:
         with pytest.raises(WrongUse, match="is encrypted"):
             recorder.append([DCBEvent("claim", b"words", [])])
         assert recorder.head().position == 1
+
+
+def by_the_page(ledger: Path, keys: Path) -> list[Any]:
+    """The content of all events, read by what the page on the log says and nothing else."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    content = keys.read_bytes()
+    records = [content[at : at + 64] for at in range(64, len(content), 64)]
+    known = {record[1:9]: record[25:57] for record in records if record[:1] == b"K"}
+    id = content[8:24].hex().encode()
+    found = []
+    for _, kind, head, data in stored(ledger):
+        assert data is not None
+        assert data[:2] == b"\xd0\x01"
+        count = int.from_bytes(data[2:6], "big")
+        end = 6 + 8 * count
+        used = [known[data[6 + 8 * n : 14 + 8 * n]] for n in range(count)]
+        key = used[0]
+        if count > 1:
+            key = hmac.new(b"doxa joined keys 1", b"".join(used), hashlib.sha256).digest()
+        about = b"\x1f".join([b"doxa event 1", id, kind.encode(), data[:end], head])
+        text = AESGCM(key).decrypt(data[end : end + 12], data[end + 12 :], about)
+        found.append(json.loads(text))
+    return found
+
+
+def test_the_page_says_enough_to_read_a_ledger_with_its_keys(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        _record_everything(ledger)
+        rows = [row for page in ledger.recorder.read_rows() for row in page]
+        said = [json.loads(row.data or b"") for row in rows]
+    found = by_the_page(tmp_path / "ledger", tmp_path / "keys")
+    assert found == said
+    assert found[0]["text"] == "in so many words"
+    content = (tmp_path / "keys").read_bytes()
+    assert content[56:64] == hashlib.blake2b(content[:56], digest_size=8).digest()
+    named = hmac.new(content[24:56], b"subject\0\0Ada Lovelace", hashlib.sha256).digest()
+    assert named[:16] in content
 
 
 # ---------------------------------------------------------------- tampering
