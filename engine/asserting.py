@@ -7,7 +7,9 @@ of this costs anything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -16,7 +18,7 @@ import numpy as np
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.declared import ARCHIVED
-from doxa.engine.graph import CLAIM, NONE, Graph, entity
+from doxa.engine.graph import CLAIM, NONE, POLICY, Graph, entity
 from doxa.engine.hiding import said_of
 from doxa.engine.plain import Plain
 from doxa.engine.retention import archived_now
@@ -145,16 +147,29 @@ def _same(belief: Belief, workspace: str, said: dict[str, object], value: object
             yield number
 
 
-def restored(belief: Belief, numbers: Iterable[int], position: int) -> list[ev.Policy]:
-    """The events that bring records back; their ids follow from the position in the log, so that
-    the same history makes the same events."""
-    graph, by_place = belief.graph, dict[int, list[str]]()
+def restored(belief: Belief, numbers: Iterable[int]) -> list[ev.Policy]:
+    """The events that bring records back. Their ids are made of what archived the records, so that
+    the same history makes the same events, in whichever ledger."""
+    graph, by_place = belief.graph, dict[int, list[tuple[str, str]]]()
     for number in numbers:
-        by_place.setdefault(graph.workspace_of(number), []).append(graph.id_of(number))
+        lifted = graph.id_of(entity(POLICY, _archiving(belief, number)))
+        by_place.setdefault(graph.workspace_of(number), []).append((graph.id_of(number), lifted))
     made: list[ev.Policy] = []
-    for place, ids in by_place.items():
-        workspace, id = graph.names.texts[place], f"restored-{position + len(made)}"
-        while graph.find(workspace, id) != NONE:
+    for place, pairs in by_place.items():
+        workspace = graph.names.texts[place]
+        text = json.dumps([workspace, *pairs], ensure_ascii=False).encode()
+        id = f"restored-{blake2b(text, digest_size=10).hexdigest()}"
+        while graph.find(workspace, id) != NONE:  # what archived them had been taken back meanwhile
             id += "+"
-        made.append(ev.Policy(id=id, workspace=workspace, restored=tuple(ids), reason=REASON))
+        ids = tuple(id for id, _ in pairs)
+        made.append(ev.Policy(id=id, workspace=workspace, restored=ids, reason=REASON))
     return made
+
+
+def _archiving(belief: Belief, number: int) -> int:
+    """The row of the policy that archives a record now."""
+    graph = belief.graph
+    for row in reversed(graph.policies_on.get(number)):
+        if graph.p_what[row] == ARCHIVED and belief.extent_now(entity(POLICY, row)):
+            return row
+    raise AssertionError(f"{graph.id_of(number)!r} is not archived")

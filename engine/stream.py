@@ -432,7 +432,7 @@ class Stream:
         again = [events[order[index]] for index in judged.repeated] if request.asserting else []
         back = asserted(fold.belief, new.values(), again)
         behind = [blocking.event for blocking in audits]
-        behind += restored(fold.belief, back, head.position + len(new) + len(audits) + 1)
+        behind += restored(fold.belief, back)
         if back and not new:  # a repeat is recognised whatever time it states
             recorded_at = None
         if not new and not behind:

@@ -491,6 +491,22 @@ def test_a_claim_that_is_said_again_as_of_then_comes_back_now(ledger: Ledger, cl
     assert ledger.view(valid_at=BEGIN, known_at=clock.now).revision == ledger.revision
 
 
+def test_ledgers_that_were_told_the_same_can_be_brought_together(ledger: Ledger) -> None:
+    from doxa.adapters.exchange import export_events
+
+    with doxa.open() as other:
+        for each, extra in ((ledger, 1), (other, 4)):
+            for number in range(extra):  # so that positions are not the same
+                each.claim("x", "is", number, id=f"x{extra}-{number}", source="s")
+            claim(each, "a")
+            each.append([{"event": "policy", "id": "p", "archived": ["a"]}])
+            claim(each, "again", subject="a")
+        report = ledger.import_events(export_events(other), restamp=True)
+        assert report.set_aside == ()
+        assert report.events == 4
+        assert not archived(ledger, "a")
+
+
 @pytest.mark.parametrize(
     "other",
     [
