@@ -6,7 +6,7 @@ event that it is of, or that brought it about.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from doxa.engine import codec, times
 from doxa.engine import events as ev
 from doxa.engine.belief import Standing
+from doxa.engine.causes import cause_of
 from doxa.engine.errors import UnknownTarget, workspace_in_words
 from doxa.engine.graph import (
     ARTEFACT,
@@ -259,7 +260,7 @@ class _Teller:
         before: list[Stretch] = [(NEG, POS, None)]
         for commit in self.commits(number):
             after = list(self.stretches(number, commit))
-            self.differ(before, after, self.cause(number, commit))
+            self.differ(before, after, cause_of(self.belief, number, commit))
             before = after
 
     def commits(self, number: int) -> list[int]:
@@ -285,7 +286,8 @@ class _Teller:
         """What is so of it over valid time, as known at one position."""
         graph, belief = self.graph, self.belief
         kind, row = number & 7, number >> 3
-        if graph.erased_at.get(number, POS) <= k:
+        falls = kind in (CLAIM, SUPPORT, ARTEFACT)  # the others only lose their words
+        if falls and graph.erased_at.get(number, POS) <= k:
             yield (NEG, POS, f"became {Standing.REDACTED}" if kind == CLAIM else None)
             return
         bounds = {NEG, POS}
@@ -334,59 +336,6 @@ class _Teller:
                 why = "" if now else f": {reasons[max(at for at in reasons if at <= low)]}"
                 self.follow(cause, now or "invalidated", low, high, why)
             before = after
-
-    # -- by which event
-
-    def cause(self, number: int, commit: int) -> int:
-        """The event of a commit that bears on a thing most closely; of several, the first."""
-        lasts = self.graph.commit_last
-        place = bisect_left(lasts, commit)
-        first = lasts[place - 1] + 1 if place else 1
-        seen, level = {number}, [number]
-        while level and first < commit:
-            near = [self.graph.position_of(each) for each in level]
-            inside = [position for position in near if first <= position <= commit]
-            if inside:
-                return min(inside)
-            level = [other for each in level for other in self.behind(each) if other not in seen]
-            level = list(dict.fromkeys(level))
-            seen.update(level)
-        return first
-
-    def behind(self, number: int) -> Iterator[int]:
-        """What bears on a thing directly."""
-        graph, kind, row = self.graph, number & 7, number >> 3
-        for withdrawal in graph.withdrawals_of.get(number):
-            yield entity(WITHDRAWAL, withdrawal)
-        sources: list[int] = []
-        if kind == CLAIM:
-            yield from (entity(SUPPORT, support) for support in graph.supports_of(row))
-            yield from (entity(CORRECTION, each) for each in graph.corrections_of.get(row))
-            yield from self.rivals(row)
-        elif kind == SUPPORT:
-            yield from (entity(CLAIM, premise) for premise in graph.s_because.get(row))
-            sources.append(graph.s_source[row])
-        elif kind == CORRECTION:
-            sources.append(graph.k_source[row])
-            if graph.k_target[row] != NONE:
-                yield entity(CLAIM, graph.k_target[row])
-        for source in sources:
-            if source != NONE:
-                yield from (entity(SOURCE, each) for each in self.belief.with_shared(source))
-
-    def rivals(self, row: int) -> Iterator[int]:
-        """The policies that may set a claim against others, and these others."""
-        graph = self.graph
-        for policy in graph.contradictions.get(row):
-            yield entity(POLICY, policy)
-            yield from (entity(CLAIM, claim) for claim in graph.p_claims.get(policy))
-        declared = graph.single_valued.get(graph.c_predicate[row], {})
-        single = [p for ws in {graph.c_ws[row], self.belief.shared} for p in declared.get(ws, ())]
-        yield from (entity(POLICY, policy) for policy in single)
-        if single:
-            for claim in graph.claims_about(graph.c_subject[row], graph.c_predicate[row]):
-                if graph.c_ws[claim] == graph.c_ws[row]:
-                    yield entity(CLAIM, claim)
 
 
 def _named(policy: ev.Policy) -> set[ev.Ref]:

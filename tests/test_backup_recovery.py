@@ -259,7 +259,7 @@ def test_what_a_log_has_in_its_wal_is_kept_until_the_restored_one_is_in_place(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(recovery.os, "replace", fail)
+        patched.setattr(os, "replace", fail)
         with pytest.raises(doxa.StorageError, match="nothing was restored"):
             doxa.restore_backup(backup, folder, replace=True)
     assert {entry.name for entry in folder.iterdir()} <= {LOG, f"{LOG}.lock", "cache"}
