@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from doxa.arguments import Instant, check_text, fresh
 from doxa.declaring import Declaring
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.declared import REJECTED
-from doxa.engine.errors import CallerError, ConflictError, ValueHeld
+from doxa.engine.errors import CallerError, ConflictError, InvalidTime, ValueHeld
 from doxa.engine.fold import Fold
 from doxa.engine.gate import Gate, Override, in_force
 from doxa.engine.graph import CLAIM, NONE, entity
@@ -21,6 +21,9 @@ from doxa.engine.parse import parse
 from doxa.engine.rejecting import checked
 from doxa.engine.saying import Saying
 from doxa.engine.stream import Request, Stream
+
+if TYPE_CHECKING:
+    from doxa.ledger import Ledger
 
 __all__ = ["Guard", "OverrideLike", "Rejecting", "Rejection", "override_of"]
 
@@ -100,6 +103,7 @@ class Rejecting(Declaring):
         event = parse(fields)
         assert isinstance(event, ev.Policy), event
         stamp = None if recorded_at is None else times.instant(recorded_at, "recorded_at")
+        self._check_until(event, stamp)
         saying = Saying((value,), place, predicate, self._stream.rows)
         while True:
             fold, head = self._stream.capture()
@@ -118,7 +122,26 @@ class Rejecting(Declaring):
                 self._put(Request(events, stamp, guard=guard), dry_run)
             except _Moved:
                 continue
+            if not dry_run:
+                self._forget()
             return named
+
+    def _check_until(self, event: ev.Policy, stamp: int | None) -> None:
+        """Raises `InvalidTime` for a new rejection that would never be in force."""
+        graph = self._stream.capture()[0].belief.graph
+        at = self._now() if stamp is None else stamp
+        new = graph.find(event.workspace, event.id) == NONE
+        if new and event.until is not None and event.until <= at:
+            raise InvalidTime(
+                f"until is {times.iso(event.until)}, and the rejection would be recorded at "
+                f"{times.iso(at)}: it would never be in force; give a later instant, or none"
+            )
+
+    def _forget(self) -> None:
+        """Takes lines that say a rejected value out of those that imports have set aside."""
+        from doxa.adapters.exchange.kept_out import forget
+
+        forget(cast("Ledger", self))
 
     def _put(self, request: Request, dry_run: bool) -> None:
         if dry_run:

@@ -229,6 +229,8 @@ class Writing(Rejecting):
             rejections, guard = self._reject_old(self._old(claim, workspace), replacing, id)
             events += rejections
         self._append(events, recorded_at, override=override_of(override), guard=guard)
+        if reject:
+            self._forget()
         return CorrectionId(correction["id"], by)
 
     def _replacement(

@@ -130,6 +130,18 @@ def test_a_rejection_runs_out(ledger: Ledger, tmp_path: Path) -> None:
         assert [one.in_force for one in opened.rejections()] == [False]
 
 
+def test_a_rejection_that_would_never_be_in_force_is_refused() -> None:
+    now = [datetime(2030, 1, 1, tzinfo=UTC)]
+    with doxa.open(clock=lambda: now[0]) as opened:
+        with pytest.raises(doxa.InvalidTime, match="never be in force"):
+            opened.reject(SECRET, until="2030-01-01")
+        with pytest.raises(doxa.InvalidTime):
+            opened.reject(SECRET, until="2031-01-01T00:00:00")  # without its offset
+        opened.reject(SECRET, until="2030-01-02", id="r1")
+        now[0] = datetime(2031, 1, 1, tzinfo=UTC)
+        assert opened.reject(SECRET, until="2030-01-02", id="r1") == "r1"  # the same again
+
+
 def test_the_time_that_a_write_states_is_what_an_expiry_is_compared_with() -> None:
     clock = datetime(2029, 1, 1, tzinfo=UTC)
     with doxa.open(clock=lambda: clock) as opened:
@@ -592,6 +604,24 @@ def test_a_line_that_was_set_aside_and_is_rejected_since_leaves_the_register(
         report = ledger.import_events(file)
         assert (len(report.blocked), report.set_aside) == (1, ())
         assert set_aside(ledger) == []
+
+
+def test_rejecting_a_value_takes_lines_that_say_it_out_of_the_register(tmp_path: Path) -> None:
+    with doxa.open(tmp_path / "l") as ledger:
+        bad = [
+            line(id="c1", object=AGAIN, because=["c9"]),
+            line(id="c2", object="fine", because=["c9"]),
+            f'{{"event":"claim","object":"{SECRET}"',
+            line(id="c3", object=SECRET, because=["c9"], predicate="q"),
+        ]
+        assert len(ledger.import_events(bad).set_aside) == 4
+        ledger.reject(SECRET, predicate="p", dry_run=True)
+        assert len(set_aside(ledger)) == 4
+        ledger.reject(SECRET, predicate="p")
+        assert [kept.id for kept in set_aside(ledger)] == ["c2", "c3"]
+        ledger.claim("a", "q", SECRET, id="c4", source="s")
+        ledger.correct("c4", "better", reject=True)
+        assert [kept.id for kept in set_aside(ledger)] == ["c2"]
 
 
 def test_an_override_comes_with_its_claim_in_an_import(old: Ledger) -> None:

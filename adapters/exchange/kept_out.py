@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticCustomError
 
-from doxa.adapters.exchange.lines import Line, shown
-from doxa.adapters.exchange.set_aside import identify
+from doxa.adapters.exchange.lines import Line, fields_of, shown
+from doxa.adapters.exchange.set_aside import identify, register_of
 from doxa.engine import events as ev
 from doxa.engine.blocking import Blocking
 from doxa.engine.errors import CallerError, DoxaError, ValueRejected
@@ -21,7 +21,7 @@ from doxa.engine.salvage import falls_with, named
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
 
-__all__ = ["KeptOut", "fallen", "unreadable"]
+__all__ = ["KeptOut", "fallen", "forget", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,21 @@ def unreadable(
         meant = [value for value in said if row in gate.naming((value,), place, predicate)]
         audits.append(gate.blocking(row, home, known, meant))
     return gate.refusal(rows, place or "", known, audits), audits
+
+
+def forget(ledger: Ledger) -> None:
+    """Takes the lines out of the register that say a rejected value: they would be kept out."""
+    register = register_of(ledger)
+    gone = []
+    for kept in register:
+        line = Line(kept.line, kept.text)
+        try:
+            fields = fields_of(line)
+        except CallerError:
+            fields = {}
+        if unreadable(ledger, line, fields, None, kept.workspace, None) is not None:
+            gone.append(kept)
+    register.remove(gone)
 
 
 def fallen(event: ev.Event, error: DoxaError, without: Mapping[ev.Ref, ValueRejected]) -> DoxaError:
