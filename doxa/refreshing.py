@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.arguments import Instant, SourceLike, check_text, source_fields
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.errors import CallerError, RevisionConflict
+from doxa.engine.errors import CallerError, RevisionConflict, ValueRejected
 from doxa.engine.parse import parse
 from doxa.engine.stream import Request, Stream
 from doxa.views import TruthView
@@ -142,13 +143,15 @@ class Refreshing:
         from doxa.projections.stale import stale
 
         planned = plan(view, given, self._stream.rows)
-        events, revision = planned.events, view.revision
-        if events and dry_run:
+        events, after = planned.events, view
+        if dry_run and events:
             self._stream.weigh(Request(events))
-        elif events:
-            revision = self._stream.append(Request(events, expected=view.revision)).revision
-        after = view
-        if events and not dry_run:
+        elif not dry_run and (events or planned.kept_out):
+            if events:
+                self._stream.append(Request(events, expected=view.revision))
+            for claim in planned.kept_out:
+                with contextlib.suppress(ValueRejected):  # that it was kept out is noted in the log
+                    self._stream.append(Request([claim]))
             after = self.view(valid_at=view.valid_at, workspace=given.workspace, shared=False)
         resting = stale(self._registry_of(after), after, planned.touched, changed=not dry_run)
         return Refresh(
@@ -158,7 +161,7 @@ class Refreshing:
             planned.kept,
             tuple(planned.changes),
             tuple(resting),
-            revision,
+            after.revision,
             dry_run,
         )
 

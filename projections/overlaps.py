@@ -7,7 +7,6 @@ of whose claims it is the same as, or opens its own. So claims that come later c
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -17,7 +16,16 @@ from doxa.engine.belief import Standing
 from doxa.engine.texts import Rows, Texts
 from doxa.engine.view import TruthView
 from doxa.projections.clusters import evidence
-from doxa.projections.similarity import NEAR, Denial, Wording, denial, within, wording
+from doxa.projections.similarity import (
+    NEAR,
+    Denial,
+    Wording,
+    denial,
+    fewest,
+    may_deny,
+    within,
+    wording,
+)
 
 __all__ = ["Block", "blocks", "denials", "grouped"]
 
@@ -26,7 +34,8 @@ _AT_ONCE = 4_096  # claims whose words are read together
 
 class Block(NamedTuple):
     """Held claims with sources of one workspace, perspective, kind, subject and predicate: their
-    rows and standings in log order, and what is held against each other of each."""
+    rows and standings in log order, and what is held against each other of each. ``denials`` is
+    empty where no claim may deny anything."""
 
     rows: tuple[int, ...]
     standings: tuple[Standing, ...]
@@ -72,8 +81,14 @@ def _read(
                 tuple(standing for _, standing, _ in kept),
                 tuple(event for _, _, event in kept),
                 tuple(wording(*each) for each in said),
-                tuple(denial(*each) for each in said),
+                tuple(denial(*each) for each in said) if _some_deny(kept) else (),
             )
+
+
+def _some_deny(read: Sequence[tuple[int, Standing, ev.Claim]]) -> bool:
+    first = read[0][2]
+    about = f"{first.subject} {first.predicate}"
+    return may_deny(about, None) or any(may_deny(e.object, e.text) for _, _, e in read)
 
 
 def grouped(wordings: Sequence[Wording]) -> list[list[int]]:
@@ -138,12 +153,13 @@ class _Alike:
             return
         size = len(words)
         for word in set(words):
-            for length in range(math.ceil(NEAR * size), size + 1):
+            for length in range(fewest(size), size + 1):
                 for other in self.by_rarest.get((word, length), ()):
                     if within(other, words):
                         yield other
         rarest = self._rarest(words)
-        for length in range(size + 1, math.floor(size / NEAR) + 1):
+        longest = size * NEAR.denominator // NEAR.numerator
+        for length in range(size + 1, longest + 1):
             for other in self.by_word.get((rarest, length), ()):
                 if within(words, other):
                     yield other

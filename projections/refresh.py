@@ -69,7 +69,8 @@ class Changed:
 @dataclass
 class Planned:
     """What is to be appended, and what it means; ``touched`` are the entities whose evidence
-    changes, each with the id of the event that changes it."""
+    changes, each with the id of the event that changes it, ``kept_out`` claims that say what was
+    rejected."""
 
     parts: dict[str, Part] = field(default_factory=dict)
     kept: int = 0
@@ -77,6 +78,7 @@ class Planned:
     made: list[ev.Event] = field(default_factory=list)
     ended: list[ev.Event] = field(default_factory=list)
     touched: dict[int, str] = field(default_factory=dict)
+    kept_out: list[ev.Claim] = field(default_factory=list)
 
     @property
     def events(self) -> list[ev.Event]:
@@ -196,13 +198,12 @@ class _Planner:
         said, rejection = line.claim, self.given.rejected(line.claim)
         if rejection is None:
             return False
-        id = said.id if line.named else ""
-        self.result.changes.append(
-            Changed(
-                Turn.REJECTED, id, said.subject, said.predicate, said.object, line.section,
-                event=rejection,
-            )
-        )  # fmt: skip
+        if not line.named:  # under one id, however often it is tried
+            parts = (self.source.id, said.model_dump_json(exclude={"id", "source"}))
+            said = said.model_copy(update={"id": keyed("claim", parts)})
+        self.result.kept_out.append(said)
+        about = said.id, said.subject, said.predicate, said.object
+        self.result.changes.append(Changed(Turn.REJECTED, *about, line.section, event=rejection))
         return True
 
     def _change(self, gone: Sequence[Support], fresh: Sequence[Line]) -> None:

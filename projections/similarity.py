@@ -26,7 +26,18 @@ from doxa.engine.documents import spoken
 from doxa.engine.events import equality_key
 from doxa.projections.words import split, stem
 
-__all__ = ["NEAR", "Denial", "Wording", "denial", "near", "same", "within", "wording"]
+__all__ = [
+    "NEAR",
+    "Denial",
+    "Wording",
+    "denial",
+    "fewest",
+    "may_deny",
+    "near",
+    "same",
+    "within",
+    "wording",
+]
 
 NEAR: Final = Fraction(4, 5)  # of the longer statement's words, those that the shorter has as well
 LOOKED_AT: Final = 10_000  # characters; longer objects are the same where they are equal only
@@ -73,6 +84,9 @@ _DIGIT: Final = re.compile(r"\d")
 _PART: Final = re.compile(r"\d+(?:[.,;:']\d+)*|\D+")
 _SIGNS_OF_NO: Final = frozenset("不没沒無无非未別别勿莫")  # negations in scripts without spaces
 _NOT: Final = frozenset(("not", "no", "never", "cannot"))
+_MAY_DENY: Final = re.compile(
+    r"\b_*(?:not|no|never|cannot)_*\b|_(?:not|no|never|cannot)_|n't", re.I
+)
 _HELPING: Final = frozenset(("do", "does", "did"))
 _SHORTENED: Final = {"can't": "can", "won't": "will", "shan't": "shall"}
 
@@ -101,7 +115,12 @@ def same(one: Wording, other: Wording) -> bool:
 def near(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether the words of the shorter are all in the longer, in order, with few others."""
     short, long = sorted((one, other), key=len)
-    return len(short) >= NEAR * len(long) and within(short, long)
+    return len(short) >= fewest(len(long)) and within(short, long)
+
+
+def fewest(words: int) -> int:
+    """How many words a statement has at least that is near to one of so many."""
+    return -(-words * NEAR.numerator // NEAR.denominator)
 
 
 def within(short: Sequence[str], long: Sequence[str]) -> bool:
@@ -127,11 +146,19 @@ def wording(subject: str, predicate: str, value: Any, text: str | None = None) -
     about: object = tuple(_turns(said)) if len(said) <= LOOKED_AT else said
     if not isinstance(value, str) or len(value) > LOOKED_AT:
         return Wording((equality_key(value), about), ())
-    parts = list(_parts(value))
+    parts = _parts(value)
     words = tuple(word for word in parts if word != "the") or tuple(parts)
     if not words:  # nothing but marks
         return Wording((equality_key(value), about), ())
     return Wording(("", tuple(_turns(value)), tuple(_measures(parts)), about), words)
+
+
+def may_deny(value: Any, text: str | None) -> bool:
+    """Whether a claim may have a negation that `denial` knows."""
+    for said in (value, text):
+        if isinstance(said, str) and (not said.isascii() or _MAY_DENY.search(said)):
+            return True
+    return isinstance(value, list | dict)  # their words are not looked for
 
 
 def denial(subject: str, predicate: str, value: Any, text: str | None = None) -> Denial:
@@ -156,7 +183,7 @@ def denial(subject: str, predicate: str, value: Any, text: str | None = None) ->
 def _without_denial(text: str) -> tuple[tuple[str, ...], bool]:
     """The stems of a text without its negations, and whether it had any."""
     left, denied = [], False
-    parts = list(_parts(text))
+    parts = _parts(text)
     for word, behind in zip_longest(parts, parts[1:], fillvalue=""):
         if word in _NOT and not _DIGIT.match(behind):  # "no 5" is a number
             denied = True
@@ -188,23 +215,22 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _parts(text: str) -> Iterator[str]:
+def _parts(text: str) -> list[str]:
     """The words of a text, with numbers apart from the letters that stand next to them."""
-    for word in split(text):
-        if _DIGIT.search(word):
-            yield from _PART.findall(word)
-        else:
-            yield word
+    words = split(text)
+    if not _DIGIT.search(text):
+        return words
+    return [part for word in words for part in _PART.findall(word)]
 
 
 def _turns(text: str) -> Iterator[str]:
     """What turns a statement round, in order: signs, then words and numbers."""
     yield from _signs(text)
     for word in _parts(text):
-        if word.endswith("n't"):
-            yield "n't"
-        elif word in _TURNS or word in _SIGNS_OF_NO or _DIGIT.match(word):
+        if word in _TURNS or word in _SIGNS_OF_NO or _DIGIT.match(word):
             yield word
+        elif word.endswith("n't"):
+            yield "n't"
 
 
 def _measures(parts: Sequence[str]) -> Iterator[tuple[str, str]]:

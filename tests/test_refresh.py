@@ -453,8 +453,11 @@ def test_a_value_that_was_rejected_is_left_out_and_told_of(ledger: doxa.Ledger) 
             ("withdrawn", "London"),
         ]
         assert done.changes[0].event == rejection
-    again = ledger.refresh("notes.md", [MOVED, WORK], content="v3")
-    assert (turns(again), again.unchanged) == ([("rejected", "Lisbon")], True)
+    revision = ledger.revision
+    for content in ("v3", "v4"):
+        again = ledger.refresh("notes.md", [MOVED, WORK], content=content)
+        assert (turns(again), again.unchanged) == ([("rejected", "Lisbon")], True)
+    assert ledger.revision <= revision + 1
 
 
 def test_a_source_that_was_withdrawn_can_say_nothing_new(ledger: doxa.Ledger) -> None:

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from doxa.oracle import overlaps as oracle
 from doxa.projections import overlaps
 from doxa.projections.overlaps import denials, grouped
-from doxa.projections.similarity import LOOKED_AT, NEAR, denial, near, same, within, wording
+from doxa.projections.similarity import (
+    LOOKED_AT,
+    NEAR,
+    denial,
+    may_deny,
+    near,
+    same,
+    within,
+    wording,
+)
 
 
 def alike(one: Any, other: Any, text: str | None = None, other_text: str | None = None) -> bool:
@@ -183,6 +192,27 @@ def test_statements_are_held_against_those_only_that_share_their_rarest_word() -
     with patch.object(overlaps, "within", side_effect=within) as asked:
         assert len(grouped(said + said)) == count
     assert asked.call_count == count
+
+
+WORDS_OF_NO = [
+    "not",
+    "No",
+    "NEVER",
+    "don't",
+    "can\u2019t",
+    "n\uff4f",
+    "know",
+    "cannot",
+    "tea",
+    "_no",
+]
+MAYBE = st.lists(st.sampled_from(WORDS_OF_NO), max_size=4).map(" ".join)
+
+
+@given(MAYBE, MAYBE, st.none() | MAYBE)
+def test_what_denies_something_is_looked_at(predicate: str, value: str, text: str | None) -> None:
+    if denial("ada", predicate, value, text).denied:
+        assert may_deny(f"ada {predicate}", None) or may_deny(value, text)
 
 
 VOCABULARY = ["not", "5", "6", "km", "dark", "roast", "coffee", "beans", "the", "ada", "?", "x-1"]
