@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import doxa
 from doxa.engine.errors import Compacted, DoxaError
+from doxa.engine.events import equality_key
 from doxa.ledger import Ledger
 from doxa.oracle import Log, Truth
 from doxa.oracle.log import Key
@@ -97,6 +98,19 @@ def answers(ledger: Ledger, log: Log, places: list[tuple[int, int]]) -> Answers:
             )
             for name, ask in _questions(view, log):
                 found[v, k, sight, *name] = outcome(ask)
+    for v, sight in product({v for v, _ in places}, SIGHTS):
+        workspace, shared, perspective = sight
+        for about in product(SUBJECTS, PREDICATES):
+            found["history", v, sight, *about] = [
+                (item.revision, _said(item.values), item.contested, item.compacted)
+                for item in ledger.history(
+                    *about,
+                    valid_at=moment(v),
+                    workspace=workspace,
+                    shared=shared,
+                    perspective=perspective,
+                )
+            ]
     for (v, k), (w, j) in pairwise(places):
         one, other = (ledger.view(valid_at=moment(at), known_at=n) for at, n in ((v, k), (w, j)))
         found[v, k, "diff", w, j] = outcome(lambda a=one, b=other: repr(a.diff(b)))  # type: ignore[misc]
@@ -188,10 +202,32 @@ def _differ(log: Log, gone: set[Key], one: tuple[int, int], other: tuple[int, in
     return any(first.get(key) != second.get(key) for key in gone)
 
 
+def _said(values: tuple[Any, ...] | None) -> list[str] | None:
+    """Values, by value: an item is new where these are others."""
+    return None if values is None else sorted(map(equality_key, values))
+
+
+def _goes_on(before: list[Any], after: list[Any]) -> bool:
+    """Whether a history is as before, or as before from where it says that it knows."""
+    if before == after:
+        return True
+    if len(after) < 2 or after[0][3] is None or after[0][:2] != (0, None):
+        return False
+    start = after[1][0]
+    was = [item for item in before if item[0] <= start and item[3] is None]
+    state = was[-1][1:3] if was else ([], False)
+    later = [item for item in before if item[0] > start]
+    return after[1][1:3] == state and after[2:] == later
+
+
 def first_difference(log: Log, gone: set[Key], before: Answers, after: Answers) -> str | None:
     """The first answer that is neither as before nor rightly refused."""
     for question, answer in before.items():
         found = after[question]
+        if question[0] == "history":
+            if not _goes_on(answer, found):
+                return f"{question}: {found}, not {answer} from some revision on"
+            continue
         if question[3] == "standing" and question[4] in gone:
             known = log.claims[question[4]].commit <= question[1]
             expected = doxa.Standing.COMPACTED if known else answer
