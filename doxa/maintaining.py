@@ -16,6 +16,7 @@ from doxa.retaining import Progress, Retaining, check_limit, step
 
 if TYPE_CHECKING:
     from doxa.compacting import CompactionReport
+    from doxa.engine.events import Ref
     from doxa.engine.shelving import Swept
     from doxa.searching import Search
 
@@ -27,14 +28,15 @@ HISTORY: Final = frozenset({"older_than", "versions", "bytes", "limit"})
 
 class Plan(NamedTuple):
     """How maintenance is to be done: as of when, in which workspace (``None``: all), how many
-    records may still be put away (``None``: all that are due), whether only to say so, and what of
-    the history is to be compacted (``None``: nothing)."""
+    records may still be put away (``None``: all that are due), whether only to say so, what of the
+    history is to be compacted (``None``: nothing), and which records are named by now."""
 
     now: Instant | None
     workspace: str | None
     limit: int | None
     dry_run: bool
     history: Mapping[str, Any] | None = None
+    named: frozenset[Ref] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,9 @@ class Maintaining(Retaining):
             if progress is not None:
                 progress(len(found), len(steps))
             found[name] = do(plan)
-            plan = plan._replace(limit=_rest(plan.limit, found[name]))
+            plan = plan._replace(
+                limit=_rest(plan.limit, found[name]), named=plan.named | _named(found[name])
+            )
         if progress is not None:
             progress(len(found), len(steps))
         return Maintenance(found, dry_run)
@@ -107,7 +111,8 @@ class Maintaining(Retaining):
         return self._expired(plan.now, plan.limit, plan.workspace, plan.dry_run)
 
     def _decay_step(self, plan: Plan) -> Swept:
-        return self._faded(plan.now, plan.limit, plan.workspace, plan.dry_run, None)
+        how = plan.now, plan.limit, plan.workspace, plan.dry_run
+        return self._faded(*how, None, plan.named)
 
     def _history_step(self, plan: Plan) -> Mapping[str, Any]:
         """Compaction, of which the log keeps a record; as `compact` for who asks for it alone."""
@@ -134,6 +139,11 @@ def check_history(given: object) -> None:
             f"history is {given!r:.80}; give a mapping of what compact takes: "
             f"{', '.join(sorted(HISTORY))}"
         )
+
+
+def _named(found: Swept | Mapping[str, Any]) -> frozenset[Ref]:
+    """The records that a step put away, or would."""
+    return frozenset() if isinstance(found, Mapping) else frozenset(found.records)
 
 
 def _rest(limit: int | None, found: Swept | Mapping[str, Any]) -> int | None:

@@ -5,7 +5,7 @@ Nothing here touches what is true: an archived record is hidden, and comes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from doxa.using import Using
 
 if TYPE_CHECKING:
     from doxa.engine.belief import Belief
-    from doxa.engine.events import Policy
+    from doxa.engine.events import Policy, Ref
     from doxa.engine.fading import Due, Wanted
     from doxa.engine.shelving import Swept
 
@@ -218,11 +218,12 @@ class Retaining(Declaring, Using):
         workspace: str | None,
         dry_run: bool,
         progress: Progress | None,
+        named: Collection[Ref] = (),
     ) -> Swept:
         from doxa.engine.fading import Wanted
 
         wanted = Wanted(workspace=_place(workspace))
-        return self._put_away(wanted, FADED, now, limit, dry_run, progress)
+        return self._put_away(wanted, FADED, now, limit, dry_run, progress, named)
 
     def _put_away(
         self,
@@ -232,12 +233,19 @@ class Retaining(Declaring, Using):
         limit: int | None,
         dry_run: bool,
         progress: Progress | None,
+        named: Collection[Ref] = (),
     ) -> Swept:
+        """Archives the claims that are wanted, less those ``named``, which are due for another
+        reason."""
         from doxa.engine.fading import faded, still_due
 
         at, usage = self._instant_of(now), self._usage
         with uncollected():
-            due = faded(self._belief_now(), usage, at, wanted, limit)
+            belief = self._belief_now()
+            due = faded(belief, usage, at, wanted, limit)
+        if named:
+            others = {belief.graph.find(*one) for one in named}
+            due = due._replace(numbers=[each for each in due.numbers if each not in others])
         return self._archive_due(
             due,
             lambda belief, some: still_due(belief, usage, some, at, wanted),

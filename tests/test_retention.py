@@ -734,6 +734,19 @@ def test_dry_runs_of_every_call_write_nothing(ledger: Ledger, clock: Clock) -> N
     assert ledger.revision == revision
 
 
+def test_a_dry_run_of_maintenance_names_each_record_once_as_the_run_does(
+    ledger: Ledger, clock: Clock
+) -> None:
+    for number in range(4):
+        claim(ledger, f"c{number}")
+    ledger.expire("c3", BEGIN)
+    clock.rest(60)
+    reports = [ledger.maintain(dry_run=dry).as_dict() for dry in (True, False)]
+    for report in reports:
+        assert [one["id"] for one in report["expired"]["records"]] == ["c3"]
+        assert [one["id"] for one in report["decay"]["records"]] == ["c0", "c1", "c2"]
+
+
 def test_a_limit_on_maintenance_is_shared_by_its_steps(ledger: Ledger, clock: Clock) -> None:
     for number in range(4):
         claim(ledger, f"c{number}")
