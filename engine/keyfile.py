@@ -51,7 +51,7 @@ class KeyFile:
         self._keys: dict[bytes, bytes] = {}
         self._ids: dict[bytes, bytes] = {}  # whose → id
         self._seen = 0, 0  # the file's number on the disk, and up to where it was read
-        with _opened(path, os.O_RDONLY) as file:
+        with _opened(path) as file:
             self.ledger, self._secret = _header(path, os.pread(file, SIZE, 0))
             self._check_mode(file)
             self._read(file)
@@ -105,27 +105,35 @@ class KeyFile:
             self._keys.pop(id, None)
 
     def _read(self, file: int) -> None:
-        """Takes in what is new; all of it, where another file has the name."""
+        """Takes in what is new; all of it, where another file has the name. What is not whole is
+        looked at again the next time: it is being written, or was torn and never used."""
         found = os.fstat(file)
         inode, upto = self._seen
+        keys, ids, destroyed = self._keys, self._ids, self.destroyed
         if inode != found.st_ino or found.st_size < upto:
             if _header(self.path, os.pread(file, SIZE, 0)) != (self.ledger, self._secret):
                 raise WrongKeys(
                     f"{self.path} was replaced by the keys of another ledger; put back the file "
                     "that was there"
                 )
-            upto = SIZE
+            upto, keys, ids, destroyed = SIZE, {}, {}, set()
         whole = found.st_size - found.st_size % SIZE
-        for kind, id, whose, key in _records(os.pread(file, whole - upto, upto)):
-            if kind == _KEY:
-                self._keys[id] = key
-                self._ids[whose] = id
+        content = os.pread(file, whole - upto, upto)
+        sound = True
+        for at, (kind, id, whose, key, check) in enumerate(_RECORD.iter_unpack(content)):
+            if check != _sum(kind + id + whose + key, 7):
+                if sound:
+                    sound, whole = False, upto + at * SIZE
+            elif kind == _KEY:
+                keys[id] = key
+                ids[whose] = id
             else:
-                self.destroyed.add(id)
-        for whose, id in [*self._ids.items()] if self.destroyed else ():
-            if id in self.destroyed:
-                self._ids.pop(whose, None)
-        self._seen = found.st_ino, max(whole, SIZE)
+                destroyed.add(id)
+        for whose, id in [*ids.items()] if destroyed else ():
+            if id in destroyed:
+                ids.pop(whose, None)
+        self._keys, self._ids, self.destroyed = keys, ids, destroyed
+        self._seen = found.st_ino, whole
 
     def key(self, id: bytes) -> bytes | None:
         """The key of an id; ``None`` where it is destroyed. Raises `WrongKeys` where it is not in
@@ -182,7 +190,7 @@ class KeyFile:
         """Overwrites the keys that are noted as destroyed."""
         with self._locked() as file:
             self._read(file)
-            content = os.pread(file, self._seen[1], 0)
+            content = os.pread(file, os.fstat(file).st_size, 0)
             for at in range(SIZE, len(content), SIZE):
                 kind, id = content[at : at + 1], content[at + 1 : at + 1 + ID]
                 if kind == _KEY and id in self.destroyed:
@@ -238,14 +246,6 @@ def _record(kind: bytes, id: bytes, whose: bytes, key: bytes) -> bytes:
     return body + _sum(body, 7)
 
 
-def _records(stored: bytes) -> Iterator[tuple[bytes, bytes, bytes, bytes]]:
-    """The whole records in some bytes. One that is torn was never used; of one that is damaged the
-    event tells that needs its key."""
-    for kind, id, whose, key, found in _RECORD.iter_unpack(stored):
-        if found == _sum(kind + id + whose + key, 7):
-            yield kind, id, whose, key
-
-
 def _sum(body: bytes, size: int) -> bytes:
     return blake2b(body, digest_size=size).digest()
 
@@ -259,19 +259,19 @@ def _write(file: int, content: bytes, at: int) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
+def _opened(path: Path) -> Iterator[int]:
     try:
-        file = os.open(path, flags | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield file
+        finally:
+            os.close(file)
     except (OSError, ValueError) as error:
         raise WrongKeys(
             f"the key file {str(path)!r:.200} can't be read: "
             f"{getattr(error, 'strerror', None) or error}; nothing was read or written: give the "
             "file that was made with the ledger, or a copy of it"
         ) from None
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 def _make(path: Path, ledger: str) -> None:

@@ -45,7 +45,7 @@ def check_gone(ledger: Ledger) -> None:
     assert [view.standing(id) for id in ("a1", "a2", "b1")] == ["redacted", "redacted", "reported"]
     assert view.value("bob", "lives_in") == "Lisbon"
     lines = "\n".join(export_events(ledger))
-    assert [word for word in ("London", "Engine", "live apart", "ada") if word in lines] == []
+    assert [word for word in ("London", "Engine", "live apart", '"ada"') if word in lines] == []
     report = ledger.verify()
     assert report.ok, str(report)
 

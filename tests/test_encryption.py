@@ -62,6 +62,8 @@ def test_without_its_keys_nothing_is_read_or_written(tmp_path: Path) -> None:
         doxa.open(tmp_path / "ledger")
     with pytest.raises(doxa.WrongKeys, match=r"missing.*No such file"):
         doxa.open(tmp_path / "ledger", keys=tmp_path / "missing")
+    with pytest.raises(doxa.WrongKeys, match="Is a directory"):
+        doxa.open(tmp_path / "ledger", keys=tmp_path)
     assert files(tmp_path) == before
 
 

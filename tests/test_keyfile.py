@@ -172,6 +172,56 @@ def test_a_file_that_is_replaced_is_read_anew_and_another_ledgers_is_refused(
         file.ids([ADA])
 
 
+def test_a_record_that_is_seen_half_written_is_seen_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    one, other = KeyFile.made(path, LEDGER), KeyFile.made(path, LEDGER)
+    one.ids([ADA])
+    made = one.ids([BOB])
+    whole = path.read_bytes()
+    with path.open("r+b") as file:  # the size is there, and not all of the content
+        file.seek(len(whole) - 30)
+        file.write(bytes(30))
+    assert other.find(ADA) is not None
+    assert other.find(BOB) is None
+    with path.open("r+b") as file:
+        file.write(whole)
+    assert other.find(BOB) == made[BOB]
+
+
+def test_what_comes_behind_a_damaged_record_is_read_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    file = KeyFile.made(path, LEDGER)
+    made = file.ids([ADA])
+    file.ids([BOB])
+    third: Owner = ("subject", "", "eve")
+    made |= file.ids([third])
+    content = bytearray(path.read_bytes())
+    content[2 * SIZE + 30] ^= 1
+    path.write_bytes(content)
+    again = KeyFile(path)
+    assert (again.find(ADA), again.find(BOB), again.find(third)) == (made[ADA], None, made[third])
+    key = again.key(made[third])
+    again.destroy(made[third])
+    assert key is not None
+    assert key not in path.read_bytes()
+    assert again.ids([BOB])[BOB] in path.read_bytes()
+
+
+def test_an_older_copy_that_is_put_back_is_believed_and_no_key_is_used_that_it_lacks(
+    tmp_path: Path,
+) -> None:
+    path, copy = tmp_path / "keys", tmp_path / "copy"
+    file = KeyFile.made(path, LEDGER)
+    file.ids([ADA])
+    copy.write_bytes(path.read_bytes())
+    copy.chmod(0o600)
+    lost = file.ids([BOB])[BOB]
+    copy.replace(path)
+    fresh = file.ids([BOB])[BOB]
+    assert fresh != lost
+    assert KeyFile(path).find(BOB) == fresh
+
+
 def test_many_at_once_get_one_key_each(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     found: list[dict[Owner, bytes]] = []
