@@ -21,6 +21,7 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import NotHeld
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, SOURCE, SUPPORT, WITHDRAWAL, entity
+from doxa.engine.lost import refuse_picture
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -131,9 +132,12 @@ def plane(
 
     ``points`` are pairs of a ``valid_at`` and a ``known_at``, lettered and answered below the
     picture; the bounds choose the stretch that is shown, by default all that happens. The same
-    ledger gives the same text. Raises `NotHeld` where nothing was ever claimed about them.
+    ledger gives the same text. Raises `NotHeld` where nothing was ever claimed about them, and
+    `Compacted` where a part of it is gone.
     """
     view = ledger.view(valid_at=times.moment(0), workspace=workspace, perspective=perspective)
+    start = times.NEG if known_from is None else times.instant(known_from, "known_from")
+    refuse_picture(view, subject, predicate, start)
     rows = [row for row in view.rows(subject, predicate) if view.in_sight(row)]
     if not rows:
         raise NotHeld(f"nothing was ever claimed about {subject!r} {predicate!r}")

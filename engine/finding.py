@@ -100,6 +100,7 @@ class Finder:
             wanted.kind,
             workspace=wanted.workspace,
             perspective=wanted.perspective,
+            predecessors=self.asked.predecessors,
         )
         if told is not None:
             count, digest = told

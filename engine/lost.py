@@ -30,6 +30,7 @@ __all__ = [
     "refuse_entries",
     "refuse_id",
     "refuse_listing",
+    "refuse_picture",
     "refuse_sources",
     "refuse_values",
 ]
@@ -103,11 +104,18 @@ def not_searched(
     *,
     workspace: str | None,
     perspective: str | None,
+    predecessors: bool,
 ) -> tuple[int, str] | None:
     """The count and digest of the stretches with compacted claims that a search may have found, by
-    its filters; ``None`` where there are none."""
+    its filters, or told of as ``predecessors``; ``None`` where there are none."""
     gone = view.graph.gone
-    if gone is None or (view.k >= gone.last and _LISTED.issuperset(wanted)):
+    if gone is None:
+        return None
+    if predecessors:
+        replaced = gone.columns.correction[gone.columns.position[gone.columns.correction] <= view.k]
+        if len(replaced):
+            return gone.told(replaced)
+    if view.k >= gone.last and _LISTED.issuperset(wanted):
         return None
     sight = _sight(view) if workspace is None else (workspace,)
     found = gone.about(subject, predicate, sight, view.perspective, view.k)
@@ -125,6 +133,15 @@ def _of_kind(gone: Gone, claims: Ints, kind: str | None) -> Ints:
     supposed = (gone.columns.flags[claims] & HYPOTHETICAL) != 0
     found: Ints = claims[supposed == (kind == "hypothesis")]
     return found
+
+
+def refuse_picture(view: TruthView, subject: str, predicate: str, known_from: int) -> None:
+    """Raises `Compacted` where a compacted claim would be in a picture of all that was believed
+    about a subject and predicate since an instant."""
+    gone = view.graph.gone
+    if gone is not None and known_from < view.graph.recorded_of(gone.last):
+        found = _about(view, gone, subject, predicate)
+        _refuse(gone, f"a part of what was believed about {subject} {predicate}", found, 0)
 
 
 def refuse_sources(view: TruthView) -> None:

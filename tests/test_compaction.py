@@ -627,3 +627,22 @@ def test_a_search_of_then_says_what_it_could_not_search(ledger: Ledger) -> None:
     assert "5 events that were compacted" in then.reasons[0].detail
     elsewhere = ledger.recall("x p", view=ledger.view(valid_at=NOON, known_at=1), subject="y")
     assert elsewhere.reasons == ()
+
+
+def test_predecessors_that_are_gone_are_told_of(ledger: Ledger) -> None:
+    versions(ledger, 4)
+    ledger.compact(versions=2)
+    found = ledger.recall("x p", view=ledger.view(valid_at=NOON), predecessors=True)
+    assert found.hits[0].predecessors == ("v2",)
+    assert [str(one.reason) for one in found.reasons] == ["history_boundary"]
+
+
+def test_a_picture_is_whole_or_not_drawn(ledger: Ledger) -> None:
+    from doxa.adapters.plane import plane
+
+    versions(ledger, 4)
+    ledger.compact(versions=2)
+    with pytest.raises(doxa.Compacted):
+        plane(ledger, "x", "p")
+    known = ledger.view(valid_at=NOON, known_at=7).known_at
+    assert "svg" in plane(ledger, "x", "p", known_from=known)
