@@ -8,7 +8,7 @@ of this costs anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -34,19 +34,32 @@ class _Archive:
     """The claims of one log that were ever archived, by what they are about."""
 
     def __init__(self) -> None:
-        self._seen = 0
+        self._seen = -1
         self._hashes, self._claims = np.empty(0, np.uint64), np.empty(0, np.int64)
 
     def about(self, graph: Graph, codes: tuple[int, int, int, int]) -> list[int]:
         """The rows of those that are about the same; what else is given has the same hash."""
-        self._follow(graph)
+        self.follow(graph)
         sought = _hash(*(np.array([code], np.int64) for code in codes))[0]
         low, high = (int(np.searchsorted(self._hashes, sought, side)) for side in ("left", "right"))
         return [*dict.fromkeys(self._claims[low:high].tolist())]
 
-    def _follow(self, graph: Graph) -> None:
-        if self._seen == len(graph.policies_on.added) and self._seen:
-            return
+    def hits(self, codes: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """The places of those codes about which there may be some."""
+        if not codes:
+            return []
+        sought = _hash(*np.array(codes, np.int64).T)
+        at = np.minimum(np.searchsorted(self._hashes, sought), len(self._hashes) - 1)
+        found: list[int] = np.flatnonzero(self._hashes[at] == sought).tolist()
+        return found
+
+    def follow(self, graph: Graph) -> bool:
+        """Takes in what was archived since; whether any claim ever was."""
+        if self._seen < len(graph.policies_on.added):
+            self._take(graph)
+        return len(self._claims) > 0
+
+    def _take(self, graph: Graph) -> None:
         numbers, rows, seen = said_of(graph.policies_on, self._seen)
         what = np.frombuffer(bytes(graph.p_what), np.uint8)[rows]
         claims = numbers[(what == ARCHIVED) & (numbers & 7 == CLAIM)] >> 3
@@ -74,18 +87,40 @@ def _hash(*codes: Ints) -> Ints:
 _archives: WeakKeyDictionary[Graph, _Archive] = WeakKeyDictionary()
 
 
+def _archive(graph: Graph) -> _Archive:
+    found = _archives.get(graph)
+    if found is None:
+        found = _archives[graph] = _Archive()
+    return found
+
+
 def may_assert(belief: Belief, events: Sequence[Plain]) -> bool:
-    """Whether plain events, which are new, may bring back what is archived."""
+    """Whether plain events, which are new, may bring back what is archived. O(events), most of
+    them in no time."""
     graph = belief.graph
     if not graph.policies_on:
         return False
-    for event in events:
-        said = {**event.said, **event.content}
+    archive = _archive(graph)
+    if not archive.follow(graph):
+        return False
+    find, places, codes = graph.names.find, list[int](), list[tuple[int, int, int, int]]()
+    for place, event in enumerate(events):
+        content = event.content
         if event.type == "support":
             number = graph.find(event.workspace, event.claim or "")
             if number != NONE and archived_now(belief, number):
                 return True
-        elif next(_same(belief, event.workspace, said, said["object"]), None) is not None:
+            continue
+        subject = find(content["subject"])
+        if subject == NONE:  # as of most that is new
+            continue
+        predicate, perspective = find(content["predicate"]), find(content.get("perspective", ""))
+        codes.append((find(event.workspace), subject, predicate, perspective))
+        places.append(place)
+    for hit in archive.hits(codes):
+        event = events[places[hit]]
+        content = event.content
+        if next(_same(belief, event.workspace, content, content["object"]), None) is not None:
             return True
     return False
 
@@ -120,16 +155,16 @@ def asserted(
     ]
 
 
-def _same(belief: Belief, workspace: str, said: dict[str, object], value: object) -> Iterator[int]:
+def _same(
+    belief: Belief, workspace: str, said: Mapping[str, object], value: object
+) -> Iterator[int]:
     """The archived claims that say the same as a new one."""
     graph, find = belief.graph, belief.graph.names.find
     names = (workspace, said["subject"], said["predicate"], said.get("perspective", ""))
     codes = tuple(find(str(name)) for name in names)
     if NONE in codes:
         return
-    archive = _archives.get(graph)
-    if archive is None:
-        archive = _archives[graph] = _Archive()
+    archive = _archive(graph)
     a, b, c, d = codes
     key: str | None = None
     for claim in archive.about(graph, (a, b, c, d)):

@@ -96,13 +96,13 @@ def pins_at(belief: Belief, v: Instant, k: int) -> frozenset[int]:
     )
 
 
-def said_of(notes: Notes, after: int = 0) -> tuple[Ints, Ints, int]:
+def said_of(notes: Notes, after: int = -1) -> tuple[Ints, Ints, int]:
     """The records that policies name, each beside the row of a policy, since the first ``after``
-    of those that were added; all with 0. And how many were added by now."""
+    of those that were added; where it is below 0, all. And how many were added by now."""
     upto = len(notes.added)
-    keys = np.array(notes.added_key[after:upto], np.int64)
-    rows = np.array(notes.added[after:upto], np.int64)
-    if notes.loaded is not None and not after:
+    keys = np.array(notes.added_key[max(0, after) : upto], np.int64)
+    rows = np.array(notes.added[max(0, after) : upto], np.int64)
+    if notes.loaded is not None and after < 0:
         known, starts, values = notes.loaded
         sizes = np.diff(np.asarray(starts))
         keys = np.concatenate([np.repeat(np.asarray(known.keys, np.int64), sizes), keys])
@@ -170,7 +170,7 @@ class _Shelf:
         sayings = self._sayings
         if sayings.seen == len(graph.policies_on.added):
             return sayings
-        numbers, rows, seen = said_of(graph.policies_on, max(0, sayings.seen))
+        numbers, rows, seen = said_of(graph.policies_on, sayings.seen)
         what = np.frombuffer(bytes(graph.p_what), np.uint8)[rows]
         mine = np.flatnonzero(np.isin(what, self.kinds))
         positions = np.array(graph.p_pos[: int(rows.max()) + 1] if len(rows) else (), np.int64)

@@ -314,3 +314,25 @@ def test_another_process_hides_and_asserts_again_and_this_one_sees_it(tmp_path: 
         other("ledger.archive('a')")
         ledger.support("a", source="u")
         assert ids(ask(ledger)) == ["a"]
+
+
+def test_what_is_taken_from_a_checkpoint_is_taken_once(tmp_path: Path) -> None:
+    from doxa.engine import asserting, hiding
+
+    with doxa.open(tmp_path / "l") as ledger:
+        for number in range(30):
+            said(ledger, f"c{number}", "word")
+        ledger.archive([f"c{number}" for number in range(20)])
+    with doxa.open(tmp_path / "l") as ledger:
+        graph = now(ledger).graph
+        for number in range(3):
+            assert len(ask(ledger, top_k=100)) == 10 + number
+            said(ledger, f"more {number}", "word")
+        assert graph.policies_on.loaded is not None
+        assert len(asserting._archives[graph]._claims) == 20
+        ledger.archive("c25")
+        assert len(ask(ledger, top_k=100)) == 12
+        (shelf,) = hiding._shelves[graph].values()
+        assert len(shelf._sayings.numbers) == 21
+        ledger.support("c25", source="t")
+        assert len(asserting._archives[graph]._claims) == 21
