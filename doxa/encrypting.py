@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -247,9 +248,20 @@ class Encrypting(Erasing):
             with self.recorder.write():  # nobody records anything meanwhile
                 under = self._under(key)
                 if not under:
-                    cipher.keys.destroy(key)
+                    self._destroy(cipher, key)
                     break
         return DestroyedKey(key.hex(), workspace, tuple(protected), True, purged)
+
+    def _destroy(self, cipher: Cipher, key: bytes) -> None:
+        """Destroys a key; before it that of the cache, old copies of which hold what it opens."""
+        from doxa.engine.sealing import CACHE
+
+        kept = cipher.keys.find(CACHE)
+        if kept is not None:
+            cipher.keys.destroy(kept)
+        cipher.keys.destroy(key)
+        with contextlib.suppress(OSError):  # what nobody can read any more
+            self._stream.upkeep.discard()
 
     def _under(self, key: bytes) -> list[Record]:
         """The events whose content is encrypted with a key, as the log has them."""

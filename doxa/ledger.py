@@ -134,12 +134,10 @@ class Ledger(
         )
         try:
             cipher = unlocked(self.recorder, key_file)
-            kept = self.path is not None and cipher is None  # nothing that could be read is
-            checkpoint = self.path / CACHE / "fold.doxa" if self.path and kept else None
+            checkpoint = None if self.path is None else self.path / CACHE / "fold.doxa"
             self._stream = CompactingStream(self.recorder, checkpoint, progress, cipher)
-            self._stream.on_erased = self._clear_erased
-            with contextlib.suppress(StorageError, OSError):  # the next one who can will do it
-                self._clear_erased()
+            self._stream.on_erased = self._try_to_clear
+            self._try_to_clear()
         except BaseException:
             self.recorder.close()
             raise

@@ -294,7 +294,7 @@ def _checkpoint(ledger: Ledger) -> dict[str, Any]:
     """Up to which position the next opening finds what is believed made already, and the problem,
     if it could not be written down."""
     upkeep = ledger._stream.upkeep
-    written = None if upkeep.path is None else bound(upkeep.path)
+    written = None if upkeep.path is None else bound(upkeep.path, upkeep.cipher)
     fits = written is not None and written.ledger == ledger.recorder.ledger_id
     return {
         "position": written.position if written is not None and fits else 0,

@@ -39,6 +39,7 @@ from doxa.engine.later import complete, put_off
 from doxa.engine.moments import Moments
 from doxa.engine.numbers import Keys, Lists, Numbers, Series
 from doxa.engine.points import Points
+from doxa.engine.sealing import Cipher
 from doxa.engine.tables import Ids, Index, Names, Objects, Strings, Texts
 from doxa.engine.whole import put
 
@@ -164,8 +165,9 @@ class _Writing:
                 self.put(f"{name}.{part}", value)
 
 
-def save(path: Path, fold: Fold, to: Bound) -> None:
-    """Writes a checkpoint of a fold, which nobody may change meanwhile. Raises `OSError`."""
+def save(path: Path, fold: Fold, to: Bound, cipher: Cipher | None = None) -> None:
+    """Writes a checkpoint of a fold, which nobody may change meanwhile; encrypted, where there is a
+    cipher. Raises `OSError`, and `StorageError` for keys that can't be written."""
     belief = fold.belief
     fold.seal()
     writing = _Writing()
@@ -193,19 +195,14 @@ def save(path: Path, fold: Fold, to: Bound) -> None:
     crc = 0
     for _, data in writing.sections.values():
         crc = zlib.crc32(bytes(-len(data) % _ALIGN), zlib.crc32(data, crc))
-    put(
-        path,
-        [
-            _HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc),
-            directory,
-            bytes(start - _HEAD.size - len(directory)),
-            *(
-                part
-                for _, data in writing.sections.values()
-                for part in (data, bytes(-len(data) % _ALIGN))
-            ),
-        ],
-    )
+    parts: list[Any] = [
+        _HEAD.pack(_MAGIC, len(directory), zlib.crc32(directory), crc),
+        directory,
+        bytes(start - _HEAD.size - len(directory)),
+    ]
+    for _, data in writing.sections.values():
+        parts += data, bytes(-len(data) % _ALIGN)
+    put(path, parts if cipher is None else [cipher.wrapped(parts)])
 
 
 # ---------------------------------------------------------------- what is found
@@ -361,19 +358,24 @@ def _directory(data: memoryview) -> tuple[dict[str, Any], int, int] | None:
 
 
 @contextlib.contextmanager
-def _mapped(path: Path) -> Iterator[memoryview | None]:
+def _mapped(path: Path, cipher: Cipher | None) -> Iterator[memoryview | None]:
+    """What a file holds; of an encrypted one, decrypted in memory."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError):  # there is none, or an empty one
         yield None
         return
-    yield data
+    if cipher is None:
+        yield data
+        return
+    content = cipher.unwrapped(bytes(data))
+    yield None if content is None else memoryview(content)
 
 
-def bound(path: Path) -> Bound | None:
+def bound(path: Path, cipher: Cipher | None = None) -> Bound | None:
     """What a checkpoint is of, as far as its directory can be read."""
-    with _mapped(path) as data, _forgiving():
+    with _mapped(path, cipher) as data, _forgiving():
         found = None if data is None else _directory(data)
         return None if found is None else Bound(**found[0]["bound"])
     return None
@@ -385,12 +387,13 @@ def load(
     chain_at: Callable[[int], tuple[int, bytes] | None],
     payload: Callable[[int], ev.Event],
     erasures: Erasures | None = None,
+    cipher: Cipher | None = None,
 ) -> Fold | None:
     """The fold that a checkpoint holds, or ``None`` where there is none that fits.
 
     ``chain_at`` gives when the event at a position of the log was recorded, and its link.
     """
-    with _mapped(path) as data, _forgiving():
+    with _mapped(path, cipher) as data, _forgiving():
         found = None if data is None else _directory(data)
         if data is None or found is None:
             return None

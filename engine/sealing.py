@@ -12,20 +12,21 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from doxa.engine.audit import id_in
-from doxa.engine.errors import DamageError
+from doxa.engine.errors import DamageError, WrongKeys
 from doxa.engine.keyfile import ID, KeyFile, Owner
 from doxa.engine.log import NewEvent, Row, as_new
 from doxa.engine.transaction import as_row
 
-__all__ = ["LEDGER", "MARK", "Aead", "Cipher", "Whose", "key_ids"]
+__all__ = ["CACHE", "LEDGER", "MARK", "Aead", "Cipher", "Whose", "key_ids"]
 
 Whose = Sequence[Owner | bytes]
 """Whose content it is; or, by the ids of its keys, what it is encrypted with elsewhere."""
 
 LEDGER: Final[Owner] = ("ledger", "", "")  # whose content is that is about nobody
+CACHE: Final[Owner] = ("cache", "", "")  # and what can be made anew; it goes with any other key
 MARK: Final = "SELECT value FROM meta WHERE key='encryption'"  # of the log of an encrypted ledger
 MAGIC: Final = b"\xd0\x01"  # no JSON begins with it; the second byte is the version
 NONCE: Final = 12  # bytes
@@ -124,6 +125,31 @@ class Cipher:
                 "verify, and restore the last backup"
             ) from None
         return as_row((position, at, kind, head, content, chain))
+
+    # -- what is kept beside the log
+
+    def wrapped(self, parts: Iterable[Any]) -> bytes:
+        """Parts of what is kept to save time, as one file has them. Raises `StorageError`."""
+        id = self.keys.ids([CACHE])[CACHE]
+        key, nonce = self.keys.key(id), os.urandom(NONCE)
+        assert key is not None, "a key that is not destroyed"
+        text = self._aead(key).encrypt(nonce, b"".join(parts), self._kept(id))
+        return b"%b%b%b" % (id, nonce, text)
+
+    def unwrapped(self, stored: bytes) -> bytes | None:
+        """What was wrapped, ``None`` where that can't be told any more."""
+        id, nonce, text = stored[:ID], stored[ID : ID + NONCE], stored[ID + NONCE :]
+        try:
+            self.keys.follow()
+            key = self.keys.key(id)
+            return None if key is None else self._aead(key).decrypt(nonce, text, self._kept(id))
+        except (self._failure, ValueError, WrongKeys):
+            return None
+
+    def _kept(self, id: bytes) -> bytes:
+        return b"doxa cache 1\x1f%b\x1f%b" % (self.keys.ledger.encode(), id)
+
+    # -- keys
 
     def _about(self, kind: str, prefix: bytes, head: bytes) -> bytes:
         """What is authenticated with the content."""

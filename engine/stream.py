@@ -77,7 +77,7 @@ class Stream:
         # called after an append that erased something, when it is durable
         self.on_erased: Callable[[], None] | None = None
         self._erased = False  # whether that is still to be done
-        self.upkeep = Upkeep(store, checkpoint)
+        self.upkeep = Upkeep(store, checkpoint, cipher)
         self._progress = progress
         self._mutex = threading.Lock()  # held by whoever changes the fold
         self._queue = CommitQueue(self._commit)
@@ -231,6 +231,7 @@ class Stream:
                     left = Request((), recorded_at=at, salvage=True, audits=self._audited)
                     self._write([left], together=False)
                 raise
+        self._tell_of_erasures()
         return [answer for answer in answers if isinstance(answer, Committed)]
 
     def _commit(self, requests: Sequence[Request]) -> list[Committed | Exception]:

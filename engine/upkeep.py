@@ -8,7 +8,9 @@ from pathlib import Path
 from doxa.engine import checkpoint
 from doxa.engine import events as ev
 from doxa.engine.erasures import Erasures
+from doxa.engine.errors import StorageError
 from doxa.engine.fold import Fold
+from doxa.engine.sealing import Cipher
 from doxa.engine.store import LogStore
 
 __all__ = ["Upkeep"]
@@ -27,8 +29,9 @@ class Upkeep:
     """The checkpoint of one log; in memory, or in a folder that can't be written, folds are made
     compact all the same."""
 
-    def __init__(self, store: LogStore, path: Path | None) -> None:
-        self.store, self.path = store, path
+    def __init__(self, store: LogStore, path: Path | None, cipher: Cipher | None = None) -> None:
+        """``cipher`` encrypts the checkpoint."""
+        self.store, self.path, self.cipher = store, path, cipher
         self.erasures = Erasures(store)
         self.position = 0  # up to where the fold was written down last
         self.problem: str | None = None  # why the last checkpoint could not be written
@@ -38,8 +41,9 @@ class Upkeep:
         """The fold to begin with: that of the checkpoint, where there is one that fits."""
         fold, gone = None, self.store.holes.gone
         if self.path is not None:
+            store = self.store
             fold = checkpoint.load(
-                self.path, self.store.ledger_id, self.store.clean_link_at, payload, self.erasures
+                self.path, store.ledger_id, store.clean_link_at, payload, self.erasures, self.cipher
             )
             self._misfit = fold is None
         found = Fold(payload, self.erasures) if fold is None else fold
@@ -75,7 +79,7 @@ class Upkeep:
             fold.seal()
             return
         self.position = fold.position
-        before = checkpoint.bound(self.path)
+        before = checkpoint.bound(self.path, self.cipher)
         if (
             before is not None
             and not self._misfit
@@ -91,10 +95,10 @@ class Upkeep:
             fold.chain.hex(),
         )
         try:
-            checkpoint.save(self.path, fold, to)
+            checkpoint.save(self.path, fold, to, self.cipher)
             if self.store.clean_link_at(fold.position) is None:
                 self.discard()  # something was erased while it was written
             self.problem, self._misfit = None, False
-        except OSError as error:  # the ledger is whole without it; stats tells
-            self.problem = f"{self.path}: {error.strerror or error}"
+        except (OSError, StorageError) as error:  # the ledger is whole without it; stats tells
+            self.problem = f"{self.path}: {getattr(error, 'strerror', None) or error}"
             fold.seal()

@@ -98,6 +98,20 @@ def test_purged_first_and_then_destroyed_no_copy_can_be_read(tmp_path: Path) -> 
         assert ledger.view(valid_at=DAY, known_at=4).standing("a1") == "redacted"
 
 
+def test_a_copied_checkpoint_cannot_be_read_either(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        told(ledger)
+    copied(tmp_path, "copy")
+    assert (tmp_path / "copy" / "cache" / "fold.doxa").exists()
+    with opened(tmp_path, name="copy") as ledger:
+        assert ledger._stream.upkeep.position == 4  # it was begun with
+    with opened(tmp_path) as ledger:
+        ledger.destroy_key("ada", force=True)
+        assert not (tmp_path / "ledger" / "cache" / "fold.doxa").exists()
+    with opened(tmp_path, name="copy") as ledger:
+        check_gone(ledger)
+
+
 def test_by_force_all_that_a_key_protects_is_erased_with_it(tmp_path: Path) -> None:
     with opened(tmp_path) as ledger, opened(tmp_path) as other:
         told(ledger)

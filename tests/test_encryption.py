@@ -16,6 +16,7 @@ import pytest
 from eventsourcing.dcb.api import DCBEvent
 
 import doxa
+from doxa.engine import checkpoint
 from doxa.engine.keyfile import SIZE
 from doxa.engine.sealing import key_ids
 from doxa.engine.sqlite import SQLiteRecorder, WrongUse
@@ -248,13 +249,35 @@ def test_no_file_of_the_ledger_shows_what_it_says(tmp_path: Path) -> None:
         assert ledger.verify().ok
         assert found_in(folder, WORDS) == []
     assert found_in(folder, WORDS) == []
-    assert not list(folder.rglob("cache/**/*"))
+    kept = {path.name.split(".")[0] for path in folder.rglob("cache/**/*") if path.is_file()}
+    assert kept <= {"fold"}
     assert found_in(tmp_path, [*WORDS]) == []
     with doxa.open(tmp_path / "plain") as plain:  # the scan finds what is there
         _record_everything(plain)
         assert {word for _, word in found_in(tmp_path / "plain", WORDS)} == {*WORDS} - {
             "rejected town"
         }
+
+
+def test_a_checkpoint_is_encrypted_and_begun_with(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        told(ledger, *(f"somebody {number}" for number in range(30)))
+    file = tmp_path / "ledger" / "cache" / "fold.doxa"
+    assert file.exists()
+    assert found_in(tmp_path / "ledger", ["somebody", "town", "quoted"]) == []
+    with opened(tmp_path) as ledger:
+        assert ledger.stats()["checkpoint"]["position"] == 30
+        assert ledger._stream.upkeep.position == 30
+        assert ledger.view(valid_at=DAY).value("somebody 7", "lives_in") == "town 8"
+        assert ledger.verify().ok
+    for content in (b"", b"x" * 10, file.read_bytes()[:-1], b"\0" + file.read_bytes()[1:]):
+        file.write_bytes(content)
+        with opened(tmp_path) as ledger:
+            assert ledger.view(valid_at=DAY).value("somebody 7", "lives_in") == "town 8"
+            assert ledger.verify().ok
+    with LogStore.open(tmp_path / "ledger" / "log.sqlite", create=False) as store:
+        assert checkpoint.bound(file) is None
+        assert store.verify().problems == []
 
 
 def test_what_is_set_aside_keeps_its_number_and_no_words(tmp_path: Path) -> None:
@@ -315,7 +338,7 @@ def test_compaction_and_its_statement_are_encrypted_too(tmp_path: Path) -> None:
         rows = list(stored(tmp_path / "ledger"))
         assert b"compacted" in rows[-1][2]
         assert all(key_ids(data) for *_, data in rows)
-        assert found_in(tmp_path / "ledger", ["ada", "lives_in", "Lisbon"]) == []
+        assert found_in(tmp_path / "ledger", ["lives_in", "Lisbon"]) == []
     with opened(tmp_path) as ledger:
         assert ledger.verify().ok
         assert ledger.view(valid_at=DAY).value("ada", "lives_in") == "Lisbon 6"
@@ -472,7 +495,9 @@ def test_two_processes_give_a_new_subject_one_key(tmp_path: Path) -> None:
         for number in range(15):
             assert sorted(view.values(f"subject {number}", "named by")) == ["one", "two"]
         assert ledger.verify().ok
-    assert (tmp_path / "keys").stat().st_size == SIZE * (1 + 15 + 1)  # a header, and the ledger's
+    assert (tmp_path / "keys").stat().st_size == SIZE * (
+        1 + 15 + 2
+    )  # a header, the ledger's, the cache's
 
 
 def test_a_key_is_durable_before_what_is_encrypted_with_it(tmp_path: Path) -> None:
@@ -535,4 +560,4 @@ def test_a_bulk_import_flushes_its_keys_together(tmp_path: Path, monkeypatch: An
         ]  # fmt: skip
         assert ledger.import_events(lines).events == 300
     assert len(flushed) < 20
-    assert (tmp_path / "keys").stat().st_size == SIZE * 302
+    assert (tmp_path / "keys").stat().st_size == SIZE * 303
