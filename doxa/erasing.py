@@ -20,6 +20,8 @@ from doxa.engine.graph import ARTEFACT, CLAIM, NONE
 from doxa.engine.requests import Request
 from doxa.engine.sqlite import SQLiteRecorder
 from doxa.engine.stream import Stream
+from doxa.engine.whole import settle
+from doxa.places import CACHE
 
 if TYPE_CHECKING:
     from doxa.engine.belief import Belief
@@ -101,6 +103,7 @@ class Erasing:
     path: Path | None
     recorder: SQLiteRecorder
     _stream: Stream
+    _uncleared: str | None = None  # why what was just erased could not be cleared
 
     def _prepare_to_erase(self) -> None:
         raise NotImplementedError
@@ -198,14 +201,21 @@ class Erasing:
 
     def _cleared(self, report: Purged) -> Purged:
         """The report, with what could not be cleared yet."""
+        if report.policy is None or self._uncleared is None:  # else it was tried just now
+            self._try_to_clear()
+        if self._uncleared is None:
+            return report
+        told = "what is erased can be read by nobody, but old bytes are still there"
+        return replace(report, pending=f"{self._uncleared}; {told}")
+
+    def _try_to_clear(self) -> None:
+        """Clears what it can. What was erased stays so: the next purge, or who opens the ledger
+        next, goes on, and until then `verify` says so."""
         try:
             self._clear_erased()
-        except (StorageError, OSError) as error:  # told in the report
-            pending = (
-                f"{error}; what is erased can be read by nobody, but old bytes are still there"
-            )
-            return replace(report, pending=pending)
-        return report
+            self._uncleared = None
+        except (StorageError, OSError) as error:
+            self._uncleared = str(error)
 
     def _clear_erased(self) -> None:
         """Clears all that is kept of what was erased since the last time. Harmless if repeated."""
@@ -220,6 +230,8 @@ class Erasing:
             if isinstance(policy, ev.Policy) and row.position > done:
                 gone += [(policy.workspace, one.id) for one in policy.redacted]
         clear(self, gone)  # type: ignore[arg-type]  # it is a ledger
+        if self.path is not None:
+            settle(self.path / CACHE)
         self.recorder.note_scrubbed(last)
 
 
