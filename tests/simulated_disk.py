@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Final, NamedTuple
 
@@ -40,8 +41,9 @@ class Written(NamedTuple):
         """Some of its sectors: the first ones, or any."""
         end = self.offset + len(self.data)
         bounds = [self.offset, *range(self.offset // SECTOR * SECTOR + SECTOR, end, SECTOR), end]
-        pieces = [Written(a, self.data[a - self.offset : b - self.offset])
-                  for a, b in zip(bounds, bounds[1:], strict=False)]  # fmt: skip
+        pieces = [
+            Written(a, self.data[a - self.offset : b - self.offset]) for a, b in pairwise(bounds)
+        ]
         if first:
             return iter(pieces[: random.randrange(len(pieces) + 1)])
         return (piece for piece in pieces if random.random() < 0.5)

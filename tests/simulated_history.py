@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from doxa.oracle.chain import check_chain
 
 Key = tuple[str, str]  # the workspace of an event, and its id
-# Events that a ledger makes of itself: what is put away in maintenance, and comes back.
-OWN: Final = ("policy-", "restored-")
+# Events that a ledger makes of itself: what is put away, comes back, or is purged.
+OWN: Final = ("policy-", "restored-", "purge-")
 
 
 class Stored(NamedTuple):
@@ -97,7 +97,8 @@ class History:
         known = self.rows.get(row.position)
         if known is None or known == row:
             return
-        if row.data is None and row.position in self.erasing and known._replace(data=None) == row:
+        may_go = row.position in self.erasing or row.key[1].startswith(OWN)
+        if row.data is None and may_go and known._replace(data=None) == row:
             return
         raise Wrong(f"{row.position} was {known}, and is {row}")
 
@@ -197,7 +198,9 @@ def stored(path: str) -> list[Stored]:
         query = f"SELECT {columns} FROM log ORDER BY position"
         rows = [Stored(*row) for row in connection.execute(query)]
         head = connection.execute("SELECT position, recorded_at, chain FROM head").fetchone()
-        end = (rows[-1].position, rows[-1].recorded_at, rows[-1].chain) if rows else (0, 0, bytes(32))
+        end = (
+            (rows[-1].position, rows[-1].recorded_at, rows[-1].chain) if rows else (0, 0, bytes(32))
+        )
         if head != end:
             raise Wrong(f"the head row is {head}, the end {end}")
     if broken := check_chain(path):

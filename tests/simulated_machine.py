@@ -20,9 +20,15 @@ from tests.histories import DAY, GRID
 from tests.simulated_disk import Disk, File, Image, Place
 
 LONGEST: Final = 60.0  # real seconds that one process may go on without coming by
-LOSSES: Final = ("power", "fall", "kill")  # what ends processes: all, and what was not flushed; all; one
+# What ends processes: all of them, with what was not flushed; all of them; one of them.
+LOSSES: Final = ("power", "fall", "kill")
 TROUBLES: Final = ("full", "error", "flush", "slow", "clock")
-_FITS: Final = {"full": ("write", "make"), "error": ("write",), "flush": ("flush",), "slow": ("flush",)}  # fmt: skip
+_FITS: Final = {  # the events that a fault strikes; the others strike any
+    "full": ("write", "make"),
+    "error": ("write",),
+    "flush": ("flush",),
+    "slow": ("flush",),
+}
 
 
 class Killed(BaseException):

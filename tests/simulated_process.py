@@ -297,7 +297,7 @@ class Program:
         self._tried("load", commits, write)
 
     def _erase(self) -> None:
-        """Takes the data out of a claim, for good."""
+        """Purges a claim that is put away for it."""
         assert self.ledger is not None
         known = [row for row in self.history.rows.values() if row.key[1].startswith("x ")]
         if not known:
@@ -305,12 +305,18 @@ class Program:
         row = self.random.choice(known)
         assert row.data is not None
         self.history.erasing.add(row.position)
-        self.ledger.recorder.erase([row.position])
+        try:
+            self.ledger.archive(row.key[1])
+            purged = self.ledger.purge(row.key[1])
+        except CallerError as error:  # others were faster, or it came back meanwhile
+            self.machine.trace.append(f"{self.name}: {error}")
+            return
         if self.machine.is_off():
             raise Killed
-        self.history.erased[row.position] = json.loads(row.data)["object"].encode()
-        self.machine.trace.append(f"{self.name}: {row.position} is erased")
-        self.machine.plan.hasten(self.machine.events)
+        if not purged.pending:
+            self.history.erased[row.position] = json.loads(row.data)["object"].encode()
+            self.machine.trace.append(f"{self.name}: {row.position} is erased")
+            self.machine.plan.hasten(self.machine.events)
 
     # ------------------------------------------------------------ what is read, and the rest
 
@@ -335,9 +341,9 @@ class Program:
                 self._remember(revision, workspace, v, then.fingerprint)
 
     def _remember(self, revision: int, workspace: str, v: int, fingerprint: str) -> None:
-        key = revision, workspace, v
-        if self.history.erasing:
+        if self.history.erasing:  # which shows at every revision
             return
+        key = revision, workspace, v
         if self.history.fingerprints.setdefault(key, fingerprint) != fingerprint:
             raise Wrong(f"{self.name} sees another view at {revision}, {workspace!r}, {moment(v)}")
 
@@ -347,10 +353,8 @@ class Program:
 
     def _verify(self) -> None:
         assert self.ledger is not None
-        if self.history.erasing:
-            return
         report = self.ledger.verify(oracle=False)
-        if not report.ok and not self.machine.is_off() and not self.history.erasing:
+        if not report.ok and not self.machine.is_off():
             raise Wrong(f"{self.name}: {report}")
 
     def _unlock(self) -> None:
@@ -365,4 +369,3 @@ class Program:
         maintain = getattr(self.ledger, "maintain", None)
         if maintain is not None:
             maintain()
-

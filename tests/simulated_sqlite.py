@@ -37,7 +37,8 @@ _METHODS: Final = {  # of a file, in SQLite's order
     "write": _function(Pointer, Pointer, Int, Int64),
     "truncate": _function(Pointer, Int64),
     "sync": _function(Pointer, Int),
-    **dict.fromkeys(("size", "lock", "unlock", "reserved", "control", "sector", "character"), Pointer),
+    **dict.fromkeys(("size", "lock", "unlock", "reserved", "control", "sector"), Pointer),
+    "characteristics": Pointer,
     "shm_map": Pointer,
     "shm_lock": _function(Pointer, Int, Int, Int),
     **dict.fromkeys(("barrier", "unmap", "fetch", "unfetch"), Pointer),
@@ -207,7 +208,9 @@ def _open(vfs: int, name: int | None, address: int, flags: int, out: int) -> int
     found = machine.disk.find(place) or machine.disk.make(place)
     assert isinstance(found, File)
     own, ours = _table(methods.value)
-    _handles[address] = Handle(machine, found, place, bool(flags & CREATE and flags & JOURNALS), own)
+    _handles[address] = Handle(
+        machine, found, place, bool(flags & CREATE and flags & JOURNALS), own
+    )
     methods.value = ctypes.addressof(ours)
     return done
 
