@@ -139,7 +139,7 @@ def test_the_mechanical_pass_needs_no_endpoint(path: Path) -> None:
     before = ok("stats", path, "--json")
     dry = run("dream", path, "--mechanical", "--dry-run")
     head, row = dry.stdout.splitlines()
-    assert head.split() == ["step", "subject", "predicate", "claims", "id"]
+    assert head.split() == ["step", "subject", "predicate", "claims", "origins", "id"]
     assert row.split()[:5] == ["observed", "ada", "lives_in", "home,", "again"]
     assert dry.stderr == "1 cluster, nothing written\n"
     assert ok("stats", path, "--json") == before

@@ -9,10 +9,10 @@ import typer
 
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.answers import tell_some
+from doxa.adapters.cli.consolidating import tell_consolidated
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, progress, table
 from doxa.adapters.endpoint import Endpoint
-from doxa.consolidating import Consolidation
 from doxa.dreaming import CALLS, IDLE, KEY
 from doxa.dreams import Contradiction, Dreams
 from doxa.engine.errors import CallerError
@@ -92,7 +92,7 @@ def dream(
     if as_json:
         document(done.as_dict())
     elif done.consolidation is not None:
-        _tell_consolidated(done.consolidation)
+        tell_consolidated(done.consolidation)
     else:
         _tell(done, dry_run)
     return NO if done.refused else DONE
@@ -134,16 +134,6 @@ def _tell(done: Dreams, dry_run: bool) -> None:
         f"{counted(done.calls, 'call')}, {counted(len(done.insights), 'insight')}, "
         f"{len(done.already)} there before{left}{long}"
     )
-
-
-def _tell_consolidated(done: Consolidation) -> None:
-    """What the pass without a model did, or would do."""
-    columns = ("step", "subject", "predicate", "claims", "id")
-    rows = [(each.step, each.subject, each.predicate, each.evidence, each.id) for each in done]
-    if rows:
-        table(columns, [(*row[:3], ", ".join(row[3]), row[4]) for row in rows])
-    left = f", {done.remaining} left" if done.remaining else ""
-    note(f"{counted(len(done), 'cluster')}{left}{', nothing written' if done.dry_run else ''}")
 
 
 def _against(each: Contradiction, dry_run: bool) -> str:
