@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from doxa.engine.belief import CONTESTED, SUPERSEDED, WITHDRAWN, Belief
-from doxa.engine.gone import HYPOTHETICAL, LABELS, SOURCED, Columns, marks, spelled_out
+from doxa.engine.gone import HYPOTHETICAL, LABELS, Columns, marks, spelled_out
 from doxa.engine.graph import CLAIM, CORRECTION, NONE, SUPPORT, WITHDRAWAL
 from doxa.engine.keyed import Keyed
 from doxa.engine.registry import Registry
@@ -326,7 +326,8 @@ def described(belief: Belief, chosen: Chosen, keyed: Keyed) -> Columns:
     starts, stops = (_column(c)[claims] for c in (graph.c_from, graph.c_to))
     pieces, low, high, known, until, code = _pieces(belief, claims)
     correction, by = _put_in(belief, positions, numbers)
-    subject, predicate, perspective = (_marked(belief, claims, name, keyed) for name in LABELS[1:])
+    sourced, source = _sources(belief, claims, keyed)
+    subject, predicate, perspective = (_marked(belief, claims, name, keyed) for name in LABELS)
     return Columns(
         names=tuple(names),
         position=positions,
@@ -349,6 +350,8 @@ def described(belief: Belief, chosen: Chosen, keyed: Keyed) -> Columns:
         code=code,
         correction=correction,
         by=by,
+        sourced=sourced,
+        source=source,
     )
 
 
@@ -366,9 +369,22 @@ def _flags(belief: Belief, claims: Ints) -> Ints:
     graph = belief.graph
     found = np.frombuffer(bytes(graph.c_plain), np.uint8).copy()
     found[_column(graph.c_kind) == HYPOTHESIS] |= HYPOTHETICAL
-    found[_column(graph.s_claim)[_column(graph.s_source) != NONE]] |= SOURCED
     chosen: Ints = found[claims]
     return chosen
+
+
+def _sources(belief: Belief, claims: Ints, keyed: Keyed) -> tuple[Ints, Ints]:
+    """The places of claims beside the marks of sources that their supports name, each pair once."""
+    graph = belief.graph
+    place = np.full(len(graph.c_pos), NONE)
+    place[claims] = np.arange(len(claims))
+    of, named = place[_column(graph.s_claim)], _column(graph.s_source)
+    mine = (of != NONE) & (named != NONE)
+    pairs = np.unique(of[mine] << 32 | named[mine])
+    used, at = np.unique(pairs & 0xFFFFFFFF, return_inverse=True)
+    texts, names = graph.names.texts, graph.r_name
+    found = marks(keyed, "source", [texts[names[row]] for row in used.tolist()])
+    return pairs >> 32, found[at]
 
 
 def _pieces(belief: Belief, claims: Ints) -> tuple[Ints, ...]:

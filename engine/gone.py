@@ -25,15 +25,15 @@ from doxa.engine.keyed import Keyed
 from doxa.engine.log import Row
 from doxa.engine.transaction import as_row
 
-__all__ = ["HYPOTHETICAL", "SOURCED", "Columns", "Gone", "Stretches", "joined", "mark", "marks"]
+__all__ = ["HYPOTHETICAL", "Columns", "Gone", "Stretches", "joined", "mark", "marks"]
 
 Ints = npt.NDArray[Any]
 NONE: Final = -1
 
 VERSION: Final = 1
-HYPOTHETICAL, SOURCED = 1, 2  # flags of a claim, beside PLAIN
+HYPOTHETICAL: Final = 1  # a flag of a claim, beside PLAIN
 LEVEL: Final = 1  # of compression
-LABELS: Final = ("id", "subject", "predicate", "perspective")
+LABELS: Final = ("subject", "predicate", "perspective")
 
 _TYPES: Final = {
     # events, in order of their positions
@@ -45,8 +45,10 @@ _TYPES: Final = {
     "low": "i8", "high": "i8", "known": "i4", "until": "i4", "code": "u1",
     # corrections by a claim that stayed, and its position
     "correction": "i4", "by": "i4",
+    # claims, and the sources that their supports name
+    "sourced": "i4", "source": "u8",
 }  # fmt: skip
-_RISING: Final = ("position", "recorded_at", "event")  # stored as differences
+_RISING: Final = ("position", "recorded_at", "event", "sourced")  # stored as differences
 
 
 class Columns(NamedTuple):
@@ -73,6 +75,8 @@ class Columns(NamedTuple):
     code: Ints
     correction: Ints
     by: Ints
+    sourced: Ints
+    source: Ints
 
     def packed(self) -> bytes:
         """All of it in few bytes."""
@@ -130,6 +134,10 @@ def joined(parts: Sequence[Columns]) -> Columns:
         found[name] = np.concatenate(
             [getattr(part, name) + base for part, base in zip(parts, bases, strict=False)]
         )
+    bases = np.cumsum([0, *(len(part.event) for part in parts)])
+    found["sourced"] = np.concatenate(
+        [part.sourced + base for part, base in zip(parts, bases, strict=False)]
+    )
     order = np.argsort(found["position"], kind="stable")
     moved = np.empty(len(order), np.int32)
     moved[order] = np.arange(len(order), dtype=np.int32)
@@ -138,6 +146,9 @@ def joined(parts: Sequence[Columns]) -> Columns:
     found["correction"] = moved[found["correction"]]
     events = moved[found["event"]]
     claims = np.argsort(events, kind="stable")
+    new = np.empty(len(claims), np.int64)
+    new[claims] = np.arange(len(claims))
+    found["sourced"] = new[found["sourced"]]
     found["event"] = events[claims]
     starts = np.cumsum(found["pieces"]) - found["pieces"]
     sizes = found["pieces"][claims]
@@ -250,6 +261,20 @@ class Gone:
         events = self.columns.event
         at = int(np.searchsorted(events, event))
         return at if at < len(events) and events[at] == event else NONE
+
+    @cached_property
+    def _sources(self) -> frozenset[tuple[str, int]]:
+        columns = self.columns
+        places = columns.workspace[columns.event[columns.sourced]].tolist()
+        pairs = set(zip(places, columns.source.tolist(), strict=True))
+        return frozenset((columns.names[place], said) for place, said in pairs)
+
+    def names_source(self, workspace: str, name: str) -> bool:
+        """Whether a compacted event named a source, in a workspace, or in any by ``""``."""
+        said = mark(self.keyed, "source", name)
+        if workspace:
+            return (workspace, said) in self._sources
+        return any((place, said) in self._sources for place in self.columns.names)
 
     def about(
         self,

@@ -12,6 +12,7 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.errors import CallerError
+from doxa.engine.graph import CLAIM, entity
 
 if TYPE_CHECKING:
     from doxa.engine.view import TruthView
@@ -83,12 +84,14 @@ class SupportItem:
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One source at a view: whether it counts there, and the claims that it was named for."""
+    """One source at a view: whether it counts there, and the claims that it was named for;
+    ``compacted`` says for how many more, of which the log keeps a record alone."""
 
     id: str
     workspace: str
     live: bool
     claims: tuple[str, ...]
+    compacted: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The source as a JSON object."""
@@ -97,17 +100,17 @@ class SourceItem:
             "workspace": self.workspace,
             "live": self.live,
             "claims": list(self.claims),
+            **({"compacted": self.compacted} if self.compacted else {}),
         }
 
 
 class ClaimItem:
     """One claim at a view: ``id``, ``subject``, ``predicate``, ``object``, ``standing``, times."""
 
-    __slots__ = ("_row", "_view", "standing")
+    __slots__ = ("_row", "_standing", "_view")
 
     def __init__(self, view: TruthView, row: int, standing: Standing) -> None:
-        self._view, self._row = view, row
-        self.standing = standing
+        self._view, self._row, self._standing = view, row, standing
 
     def _name(self, column: Sequence[int]) -> str:
         return self._view.graph.names.texts[column[self._row]]
@@ -115,6 +118,14 @@ class ClaimItem:
     @property
     def id(self) -> str:
         return self._view.graph.claim_id(self._row)
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands at the view; ``redacted`` once its content is erased, even where it was
+        looked up before."""
+        erased = self._view.graph.erased
+        gone = erased and entity(CLAIM, self._row) in erased
+        return Standing.REDACTED if gone else self._standing
 
     @property
     def workspace(self) -> str:

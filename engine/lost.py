@@ -6,6 +6,7 @@ compacted, that is seen at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ import numpy as np
 from doxa.engine import times
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.events import CARRIED
-from doxa.engine.gone import HYPOTHETICAL, SOURCED, Gone, Ints, mark
+from doxa.engine.gone import HYPOTHETICAL, Gone, Ints, mark
 from doxa.engine.graph import CLAIM, NONE
 from doxa.engine.stood import held, held_until, of_standings, standings
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from doxa.engine.view import TruthView
 
 __all__ = [
+    "behind_sources",
     "boundary",
     "event_of",
     "in_place",
@@ -31,7 +33,6 @@ __all__ = [
     "refuse_id",
     "refuse_listing",
     "refuse_picture",
-    "refuse_sources",
     "refuse_values",
 ]
 
@@ -144,13 +145,35 @@ def refuse_picture(view: TruthView, subject: str, predicate: str, known_from: in
         _refuse(gone, f"a part of what was believed about {subject} {predicate}", found, 0)
 
 
-def refuse_sources(view: TruthView) -> None:
-    """Raises `Compacted` where a source of a compacted claim would be listed with it."""
+def behind_sources(view: TruthView) -> dict[tuple[str, str], int]:
+    """How many compacted claims, known at a view, each source in its sight stands behind, by
+    workspace and name. Raises `Compacted` where nobody else names one of them."""
     gone = view.graph.gone
-    if gone is not None:
-        found = gone.about(None, None, _sight(view), None, view.k)
-        found = found[(gone.columns.flags[found] & SOURCED) != 0]
-        _refuse(gone, f"a part of the sources at revision {view.k}", found, gone.last)
+    if gone is None:
+        return {}
+    columns, graph = gone.columns, view.graph
+    sight = _sight(view)
+    known = np.zeros(len(columns.event), bool)
+    known[gone.about(None, None, sight, None, view.k)] = True
+    pairs = np.flatnonzero(known[columns.sourced])
+    places = columns.workspace[columns.event[columns.sourced[pairs]]].tolist()
+    counts = Counter(zip(places, columns.source[pairs].tolist(), strict=True))
+    found: dict[tuple[str, str], int] = {}
+    texts = graph.names.texts
+    for row, workspace in enumerate(graph.r_ws) if counts else ():
+        place, name = texts[workspace], texts[graph.r_name[row]]
+        if place in sight and place in columns.names:
+            key = columns.names.index(place), mark(gone.keyed, "source", name)
+            if count := counts.pop(key, 0):
+                found[place, name] = count
+    unnamed = [
+        pair
+        for pair, *key in zip(pairs.tolist(), places, columns.source[pairs].tolist(), strict=True)
+        if tuple(key) in counts
+    ]
+    claims = columns.sourced[np.array(unnamed, np.int64)]
+    _refuse(gone, f"a source at revision {view.k}", claims, gone.last)
+    return found
 
 
 def refuse_difference(one: TruthView, other: TruthView) -> None:

@@ -206,6 +206,8 @@ class References:
         texts = self.graph.names.texts
         if any(workspace in ("", texts[self.graph.r_ws[row]]) for row in rows):
             return True
+        if self.graph.gone is not None and self.graph.gone.names_source(workspace, name):
+            return True
         for event in self.events:
             source = getattr(event, "source", None)
             if (

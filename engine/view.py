@@ -13,7 +13,7 @@ from doxa.engine import lost, times, words
 from doxa.engine.belief import HELD, Belief, Standing
 from doxa.engine.errors import CallerError, Compacted, Contested, InvalidEvent, NotHeld, SeveralHeld
 from doxa.engine.graph import CLAIM, CORRECTION, KINDS, NONE, SUPPORT, Graph, entity
-from doxa.engine.holding import SHARED_ONLY, check, held_about, several
+from doxa.engine.holding import SHARED_ONLY, check, held_about, refuse_erased, several
 from doxa.engine.items import (
     Change,
     ClaimItem,
@@ -295,17 +295,20 @@ class TruthView(Captured):
 
     def values(self, subject: str, predicate: str) -> tuple[Any, ...]:
         """The distinct objects held, by value, in the order in which they were first recorded."""
+        erased = len(self.graph.blank)
         held, _ = held_about(self, subject, predicate)
         if self.graph.gone is not None:
             lost.refuse_values(self, subject, predicate)
         objects = self.graph.c_object
-        if len(held) == 1:
-            found = objects[held[0]]
-            return (own_copy(found) if isinstance(found, dict | list) else found,)
-        distinct: dict[str, Any] = {}
-        for row in held:
-            distinct.setdefault(ev.equality_key(objects[row]), objects[row])
-        return tuple(own_copy(item) for item in distinct.values())
+        found = [objects[row] for row in held]
+        if len(self.graph.blank) != erased:  # by another thread, meanwhile
+            refuse_erased(self, subject, predicate)
+        if len(found) > 1:
+            distinct: dict[str, Any] = {}
+            for item in found:
+                distinct.setdefault(ev.equality_key(item), item)
+            found = list(distinct.values())
+        return tuple(own_copy(item) if isinstance(item, dict | list) else item for item in found)
 
     def value(self, subject: str, predicate: str) -> Any:
         """The one object held.
@@ -313,18 +316,22 @@ class TruthView(Captured):
         Raises `NotHeld` where there is none, `SeveralHeld` where there are several distinct ones,
         `Contested` wherever a held one is contested, even alone.
         """
+        erased = len(self.graph.blank)
         held, contested = held_about(self, subject, predicate)
         if self.graph.gone is not None:
             lost.refuse_values(self, subject, predicate)
+        objects = self.graph.c_object
+        first = objects[held[0]] if held else None  # as in values: of equals, the first recorded
+        differ = len(held) > 1 and not contested and several(objects, held)
+        if len(self.graph.blank) != erased:  # by another thread, meanwhile
+            refuse_erased(self, subject, predicate)
         if not held:
             raise NotHeld(words.nothing_held, subject, predicate, self.v, self.k)
-        objects = self.graph.c_object
-        if contested or (len(held) > 1 and several(objects, held)):
+        if contested or differ:
             told = (subject, predicate, self.v, held, self.graph.claim_id)
             if contested:
                 raise Contested(words.contested, *told)
             raise SeveralHeld(words.several_held, *told)
-        first = objects[held[0]]  # as in values: of equals, the first recorded
         return own_copy(first) if isinstance(first, dict | list) else first
 
     # -- evidence
@@ -339,9 +346,8 @@ class TruthView(Captured):
 
     def sources(self) -> list[SourceItem]:
         """The sources in sight that a support names, by id: what withdrawing one would reach.
-        O(sources and their supports)."""
-        graph = self.graph
-        lost.refuse_sources(self)
+        O(sources and their supports). Raises `Compacted` where one was named by nothing else."""
+        graph, gone = self.graph, lost.behind_sources(self)
         found = []
         for row, workspace in enumerate(graph.r_ws):
             if workspace not in self.workspaces:
@@ -349,15 +355,12 @@ class TruthView(Captured):
             claims = sorted(
                 {graph.s_claim[s] for s in graph.supports_from(row) if graph.s_pos[s] <= self.k}
             )
-            if claims:
-                found.append(
-                    SourceItem(
-                        graph.names.texts[graph.r_name[row]],
-                        graph.names.texts[workspace],
-                        self.belief.source_live(row, self.v, self.k),
-                        tuple(graph.claim_id(claim) for claim in claims),
-                    )
-                )
+            name, place = graph.names.texts[graph.r_name[row]], graph.names.texts[workspace]
+            compacted = gone.get((place, name), 0)
+            if claims or compacted:
+                live = self.belief.source_live(row, self.v, self.k)
+                ids = tuple(graph.claim_id(claim) for claim in claims)
+                found.append(SourceItem(name, place, live, ids, compacted))
         return sorted(found, key=lambda item: (item.id, item.workspace))
 
     def _support(self, row: int) -> SupportItem:

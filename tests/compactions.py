@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from itertools import pairwise, product
 from random import Random
 from typing import Any, Final
@@ -155,7 +156,7 @@ def _questions(view: TruthView, log: Log) -> Iterator[tuple[tuple[Any, ...], Cal
     yield ("claims", "of"), lambda: _items(view.claims(subject="s", standing="superseded"))
     yield ("fingerprint", None), lambda: view.fingerprint
     yield ("fingerprint", "s"), lambda: view.fingerprint_of(["s"])
-    yield ("sources", None), lambda: repr(view.sources())
+    yield ("sources", None), lambda: [astuple(item) for item in view.sources()]
     for key in log.artefacts:
         yield ("judged", key), lambda key=key: repr(_judged(view, key))  # type: ignore[misc]
 
@@ -202,6 +203,16 @@ def _differ(log: Log, gone: set[Key], one: tuple[int, int], other: tuple[int, in
     return any(first.get(key) != second.get(key) for key in gone)
 
 
+def _as_many(before: list[Any], after: list[Any]) -> bool:
+    """Whether sources are listed as before, with those claims counted that are gone."""
+    listed = {item[:3]: (set(item[3]), item[4]) for item in after}
+    for *source, claims, _ in before:
+        left, gone = listed.pop(tuple(source), (set(), 0))
+        if not left <= set(claims) or len(left) + gone < len(claims):
+            return False
+    return not any(left for left, _ in listed.values())
+
+
 def _said(values: tuple[Any, ...] | None) -> list[str] | None:
     """Values, by value: an item is new where these are others."""
     return None if values is None else sorted(map(equality_key, values))
@@ -233,6 +244,11 @@ def first_difference(log: Log, gone: set[Key], before: Answers, after: Answers) 
             expected = doxa.Standing.COMPACTED if known else answer
             if found != expected:
                 return f"{question}: {found}, not {expected}"
+        elif question[3] == "sources":
+            if found != (answer if not needed(log, gone, question) else found):
+                return f"{question}: {found}, not {answer}"
+            if found != COMPACTED and not _as_many(answer, found):
+                return f"{question}: {found}, which lacks some of {answer}"
         elif needed(log, gone, question):
             if found != COMPACTED:
                 return f"{question}: {found}, which is compacted"

@@ -8,7 +8,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doxa
@@ -54,6 +55,10 @@ def gone_from(before: Log, after: Log) -> set[Key]:
     return set(before.claims) - set(after.claims)
 
 
+FEWER = settings(max_examples=max(5, settings().max_examples // 5))
+
+
+@FEWER
 @given(seed=st.integers(0, 2**32))
 def test_whatever_stays_is_answered_as_before_and_whatever_is_gone_says_so(seed: int) -> None:
     random = Random(seed)
@@ -76,3 +81,47 @@ def test_whatever_stays_is_answered_as_before_and_whatever_is_gone_says_so(seed:
         assert ledger.verify().ok, f"seed {seed}: {ledger.verify()}"
         assert check_chain(path) == [], f"seed {seed}"
         ledger.close()
+
+
+def grown(ledger: Ledger, twin: Ledger, random: Random, clock: list[int]) -> None:
+    """Records the same in both, in spite of compactions of the first; the twin records something of
+    no consequence in the place of each."""
+    author = Corrector(random)
+    for number in range(random.randint(10, 40)):
+        clock[0] += random.choice((1, DAY // 8))
+        if random.random() < 0.15 and ledger.compact(**asked_for(random)).events:
+            event = {"event": "policy", "id": f"nothing{number}", "single_valued": "nothing"}
+            twin.append([event])
+        events = author.commit()
+        try:
+            ledger.append(events)
+        except doxa.Compacted:
+            continue  # it names what is gone, which the twin would accept
+        except (CallerError, ConflictError) as error:
+            with pytest.raises(type(error)):
+                twin.append(events)
+            continue
+        twin.append(events)
+        author.learn(events)
+
+
+@FEWER
+@given(seed=st.integers(0, 2**32))
+def test_what_is_recorded_later_finds_everything_as_if_nothing_had_gone(seed: int) -> None:
+    random, clock = Random(seed), [GRID[2]]
+    with TemporaryDirectory() as folder:
+        ledger, twin = (
+            doxa.open(Path(folder) / name, clock=lambda: moment(clock[0])) for name in "lt"
+        )
+        grown(ledger, twin, random, clock)
+        assert ledger.revision == twin.revision, f"seed {seed}"
+        if ledger.revision:
+            log = Log.read(Path(folder) / "t")
+            places = coordinates(log, random, 5)
+            gone = gone_from(log, Log.read(Path(folder) / "l"))
+            found = answers(twin, log, places), answers(ledger, log, places)
+            told = first_difference(log, gone, *found)
+            assert told is None, f"seed {seed}: {told}"
+            assert ledger.verify().ok, f"seed {seed}: {ledger.verify()}"
+        ledger.close()
+        twin.close()

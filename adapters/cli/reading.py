@@ -182,7 +182,7 @@ def sources(
         document([item.as_dict() for item in found])
     else:
         columns = ("id", "workspace", "live", "claims")
-        table(columns, [[s.id, s.workspace, s.live, len(s.claims)] for s in found])
+        table(columns, [[s.id, s.workspace, s.live, len(s.claims) + s.compacted] for s in found])
 
 
 def why(
