@@ -84,6 +84,7 @@ _DIGIT: Final = re.compile(r"\d")
 _PART: Final = re.compile(r"\d+(?:[.,;:']\d+)*|\D+")
 _SIGNS_OF_NO: Final = frozenset("不没沒無无非未別别勿莫")  # negations in scripts without spaces
 _NOT: Final = frozenset(("not", "no", "never", "cannot"))
+_DENIES: Final = re.compile("(?<![^\\W_])(?:not|no|never|cannot)(?![^\\W_])|n['\u2019]t")
 _MAY_DENY: Final = re.compile(
     r"\b_*(?:not|no|never|cannot)_*\b|_(?:not|no|never|cannot)_|n't", re.I
 )
@@ -181,7 +182,8 @@ def denial(subject: str, predicate: str, value: Any, text: str | None = None) ->
 
 
 def _without_denial(text: str) -> tuple[tuple[str, ...], bool]:
-    """The stems of a text without its negations, and whether it had any."""
+    """The stems of a text without its negations, and whether it had any: small ones, as a capital
+    may begin a name ("No Doubt")."""
     left, denied = [], False
     parts = _parts(text)
     for word, behind in zip_longest(parts, parts[1:], fillvalue=""):
@@ -194,7 +196,7 @@ def _without_denial(text: str) -> tuple[tuple[str, ...], bool]:
                 left.append(stem(helping))
         elif word not in _HELPING and word != "the":
             left.append(stem(word))
-    return tuple(left), denied
+    return tuple(left), denied and _DENIES.search(text) is not None
 
 
 def _said(subject: str, predicate: str, value: Any, text: str | None) -> str:

@@ -160,6 +160,8 @@ NOT_DENIED = [
     (("perfume 5", None), ("perfume No 5", None)),
     (("coffee?", None), ("no coffee", None)),
     (("no", None), ("", None)),
+    (("Doubt", None), ("No Doubt", None)),
+    (("Let Me Go", None), ("Never Let Me Go", None)),
     (("not", None), ("!!!", None)),
     ((5, None), (-5, None)),
 ]
