@@ -20,10 +20,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
 from pydantic_core import PydanticCustomError
 
@@ -33,10 +34,12 @@ from doxa.engine.fields import DEPTH_LIMIT, check_value
 
 __all__ = ["NESTED", "checked", "normal", "texts_in"]
 
+_LONG: Final = 64  # marks
 NESTED: Final = DEPTH_LIMIT  # lists and objects in one another; a value has no more
 
-_STEPS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
-_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Each of them passes over what it looked at, whatever it finds: in no more steps than characters.
+_STEPS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_TEXT: Final = re.compile(r'((?:[^"\\]|\\.)++)', re.DOTALL)
 
 
 def checked(value: object) -> object:
@@ -57,7 +60,7 @@ def normal(value: object) -> str:
     >>> normal(1) == normal("1"), normal(1) == normal(True)
     (False, False)
     """
-    if type(value) is not str:
+    if not isinstance(value, str):
         return _form(value)
     text = _folded(value)
     if text[:1] in _OPENING and text[-1:] in _CLOSING:
@@ -73,8 +76,30 @@ _CLOSING: Final = ("]", "}")
 
 def _folded(text: str) -> str:
     """A text in the form of the first step."""
-    folded = normalize("NFC", normalize("NFC", text).casefold())
+    folded = normalize("NFC", normalize("NFC", _ordered(text)).casefold())
     return " ".join(folded.split())
+
+
+def _ordered(text: str) -> str:
+    """An equivalent text, whose long runs of marks are in canonical order. That is for `normalize`,
+    which takes a time that grows with the square of such a run to put it in order."""
+    if len(text) < _LONG or text.isascii():
+        return text
+    return _runs().sub(lambda run: "".join(sorted(_each(run[0]), key=combining)), text)
+
+
+def _each(run: str) -> Iterator[str]:
+    """The marks of a run, taken apart."""
+    for mark in run:
+        yield from normalize("NFD", mark)
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """What finds runs of marks: of characters that are no starters, or fall apart into such."""
+    marks = (chr(code) for code in range(0x300, 0x20000) if not 0xD800 <= code < 0xE000)
+    those = "".join(mark for mark in marks if combining(normalize("NFD", mark)[0]))
+    return re.compile(f"[{re.escape(those)}]{{{_LONG},}}")
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -130,11 +155,12 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def texts_in(broken: str) -> list[str]:
-    """The texts in quotation marks in a line that is no JSON; as they read where they can be."""
+    """What stands between quotation marks in a line that is no JSON, as it reads where it can be
+    read. Since a mark may be missing, that is all of the line in pieces."""
     found = []
     for match in _TEXT.finditer(broken):
         try:
-            found.append(str(json.loads(match[0], strict=False)))
+            found.append(str(json.loads(f'"{match[1]}"', strict=False)))
         except ValueError:
-            found.append(match[0][1:-1])
+            found.append(match[1])
     return found
