@@ -64,10 +64,12 @@ def broken(line: str, chance: random.Random) -> str | bytes:
     return before + told + after
 
 
-def told_by(ledger: doxa.Ledger, lines: list[str | bytes | Fields], **options: bool) -> str:
+def told_by(
+    ledger: doxa.Ledger, lines: list[str | bytes | Fields], strict: bool, restamp: bool
+) -> str:
     """What an import says of itself, or is refused with."""
     try:
-        return str(ledger.import_events(lines, **options))
+        return str(ledger.import_events(lines, strict=strict, restamp=restamp))
     except doxa.InvalidEvent as error:
         return str(error)
 
@@ -91,7 +93,7 @@ def test_no_line_of_an_import_leaves_the_value_behind(
                     lines.append(broken(json.dumps(fields), chance))
                 else:
                     lines.append(json.dumps(fields, ensure_ascii=chance.random() < 0.5))
-            head = told_by(ledger, lines, strict=strict, restamp=restamp)
+            head = told_by(ledger, lines, strict, restamp)
             told = "".join(item.line for item in exported(ledger))
             assert MARK not in (head + told).casefold()
             assert '"event":"claim"' not in told.replace('"id":"base"', "", 1).partition("r1")[2]
