@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
@@ -33,7 +32,6 @@ from doxa.engine.errors import (
     CallerError,
     DoxaError,
     InvalidTime,
-    StorageError,
     UnknownTarget,
     workspace_in_words,
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine import times
 from doxa.engine.checkpoint import bound
+from doxa.engine.codec import ERASING
 from doxa.engine.errors import DamageError
 from doxa.engine.fold import Fold
 from doxa.engine.gaps import gaps_of
@@ -102,6 +103,11 @@ def audited(store: LogStore, pins: Sequence[Pin] = ()) -> Report:
             report.problems.append(
                 Problem(0, error.code, f"nothing could be compared with what was kept: {error}")
             )
+    if store.last_tagged(ERASING) > store.scrubbed:
+        report.notes.append(
+            "what was erased last can be read by nobody, but old bytes of it may still be there: "
+            "close what else reads the ledger, then open it to write, or purge again"
+        )
     if store.wal_reset_bug:
         report.notes.append(
             f"nothing to do: SQLite {store.sqlite_version} has the WAL-reset bug, which "

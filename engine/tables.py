@@ -292,6 +292,8 @@ class Names:
         self.live = {text: code for text, code in self.live.items() if code not in gone}
         self._asked = {}
         self.texts.blank(codes)
+        if self._index is not None:  # the hash of a text confirms it to whoever guesses
+            self._index = self._indexed(self.texts.parts[0])
 
     def _sealed(self, text: str) -> int:
         index = self._index
@@ -312,11 +314,13 @@ class Names:
         """Moves what is live into the sealed part."""
         if not self.live:
             return
-        sealed = self.texts.seal()
-        ends = np.asarray(sealed.ends)
-        hashes = _text_hashes(bytes(sealed.blob), ends, self.secret)
-        self._index = Index.over(hashes, np.arange(sealed.size), HASH)
+        self._index = self._indexed(self.texts.seal())
         self.live = {}
+
+    def _indexed(self, sealed: Texts) -> Index:
+        """The index of sealed texts; of those that are blank the first is found."""
+        hashes = _text_hashes(bytes(sealed.blob), np.asarray(sealed.ends), self.secret)
+        return Index.over(hashes, np.arange(sealed.size), HASH)
 
     def hashes(self) -> Ints:
         """The hashes of the sealed texts, by code."""

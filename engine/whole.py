@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["put", "settle"]
+__all__ = ["discard", "put", "settle"]
 
 _ABANDONED: Final = 600.0  # seconds after which nobody writes on
 
@@ -47,6 +47,13 @@ def settle(folder: Path) -> None:
                 os.fsync(file)
             finally:
                 os.close(file)
+
+
+def discard(path: Path) -> None:
+    """Removes a file, and what is half written of it: whoever is writing fails. Raises
+    `OSError`."""
+    for left in path, *path.parent.glob(f"{path.name}.*"):
+        left.unlink(missing_ok=True)
 
 
 def _sweep(path: Path) -> None:

@@ -28,6 +28,7 @@ from doxa.engine.arms import Floats
 from doxa.engine.graph import Graph
 from doxa.engine.log import Row
 from doxa.engine.view import TruthView
+from doxa.engine.whole import discard
 from doxa.projections import sections
 from doxa.projections.corpus import Corpus
 from doxa.projections.pool import Pool, Sight
@@ -185,7 +186,7 @@ class Lexical:
         the log. Raises `OSError` where the file can't be removed."""
         self.forget()
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            discard(self._path)
 
 
 class TriggerArm:

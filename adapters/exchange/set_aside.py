@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine.errors import ClockError, DuplicateId, StorageError
+from doxa.engine.events import CARRIED
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -156,10 +157,15 @@ class Register:
         return [line for line in lines if line.line_key not in self._there]
 
     def forget(self, events: Iterable[tuple[str, str]]) -> None:
-        """Takes out the lines of erased events, by workspace and id, and those that name them: what
-        they say is gone from the log, and does not stay here."""
-        gone = set(events)
+        """Takes out the lines of erased events, by workspace and id, and those that name them or
+        declare them: what they say is gone from the log, and does not stay here. What a killed
+        process left half written goes too."""
+        gone = {(place, f"{id}{end}") for place, id in events for end in ("", CARRIED)}
         self.remove(kept for kept in list(self) if _tells_of(kept, gone))
+        if self._file is not None and any(_half_written(self._file)):
+            with _locked(self._file):  # who writes holds it
+                for left in _half_written(self._file):
+                    left.unlink(missing_ok=True)
 
     def remove(self, lines: Iterable[SetAside]) -> None:
         """Takes out lines that went in."""
@@ -177,18 +183,37 @@ class Register:
         self._load()
 
 
-_NAMING: Final = ("claim", "corrects", "by", "target", "verified", "pinned", "scored", "expires")
+_NAMING: Final = (
+    *("claim", "corrects", "by", "unresolved", "candidates", "resolves", "target", "contradicts"),
+    *("verified", "pinned", "scored", "expires", "of"),
+    *("because", "facts", "supports", "citations"),
+)
 
 
 def _tells_of(kept: SetAside, gone: set[tuple[str, str]]) -> bool:
-    """Whether a line is of an erased event, or says something of one alone."""
+    """Whether a line is of an erased event, or says something of one."""
     if kept.id is not None and (kept.workspace, kept.id) in gone:
         return True
     given: Any = None
     with contextlib.suppress(ValueError, RecursionError):
         given = json.loads(kept.text)
-    named = [given.get(role) for role in _NAMING] if isinstance(given, dict) else []
-    return any(isinstance(id, str) and (kept.workspace, id) in gone for id in named)
+    if not isinstance(given, dict):
+        return False
+    named = [given.get(role) for role in _NAMING]
+    return any(_meant(kept, one) in gone for each in named for one in _each(each))
+
+
+def _each(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _meant(kept: SetAside, reference: object) -> tuple[str, str]:
+    """The workspace and id that a line means by a reference; no id is empty."""
+    named: Any = reference
+    if not isinstance(named, dict):
+        named = {"workspace": kept.workspace, "id": named}
+    place, id = named.get("workspace"), named.get("id")
+    return (place, id) if isinstance(place, str) and isinstance(id, str) else ("", "")
 
 
 def _parsed(content: bytes) -> Iterator[SetAside]:
@@ -248,6 +273,10 @@ def _write(path: Path, file: int, text: str) -> None:
         os.fsync(file)
     except OSError as error:
         raise _refusal(path, error) from None
+
+
+def _half_written(path: Path) -> Iterator[Path]:
+    return path.parent.glob(f"{FILE}.*")
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,0 +1,214 @@
+"""Purging in bad company: readers that hold on, other ledgers, killed processes, guesses."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import doxa
+from doxa.adapters.exchange.exporting import export_events
+from doxa.adapters.exchange.set_aside import set_aside
+from doxa.engine.errors import Erased, NotHeld
+from doxa.engine.tables import Names, text_hash
+from doxa.ledger import Ledger
+from tests.test_purging import JUNE, purged
+
+WORD = "zanzibar"
+
+
+def held(folder: Path, word: str = WORD) -> list[str]:
+    """The files below a folder that hold a word."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(path.name for path in files if word.encode() in path.read_bytes())
+
+
+class Reader:
+    """Another program that keeps an old page of the log open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = sqlite3.connect(folder / "log.sqlite", isolation_level=None)
+        self._connection.execute("BEGIN")
+        self._connection.execute("SELECT count(*) FROM log").fetchall()
+
+    def end(self) -> None:
+        self._connection.close()
+
+
+def impatient(ledger: Ledger) -> Ledger:
+    ledger.recorder._writer._timeout = 0.3
+    return ledger
+
+
+# ---------------------------------------------------------------- readers that hold on
+
+
+def test_what_a_reader_keeps_is_pending_and_goes_when_the_purge_is_repeated(tmp_path: Path) -> None:
+    with impatient(doxa.open(tmp_path)) as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        ledger.archive("a")
+        reader = Reader(tmp_path)
+        done = ledger.purge("a")
+        assert [one.id for one in done.erased] == ["a"]
+        assert done.revision == ledger.revision
+        assert done.pending is not None
+        assert "a reader still keeps its old bytes" in done.pending
+        assert ledger.view(valid_at=JUNE).standing("a") == "redacted"
+        assert "old bytes of it may still be there" in str(ledger.verify())
+        assert ledger.purge("a").pending is not None
+        reader.end()
+        again = ledger.purge("a")
+        assert (again.pending, again.already) == (None, ("a",))
+        assert "old bytes" not in str(ledger.verify())
+        assert held(tmp_path) == []
+
+
+def test_an_append_that_erases_stands_though_a_reader_keeps_old_bytes(tmp_path: Path) -> None:
+    with impatient(doxa.open(tmp_path)) as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        ledger.archive("a")
+        reader = Reader(tmp_path)
+        done = ledger.append([{"event": "policy", "id": "r", "redacted": [{"id": "a"}]}])
+        assert (done.new, done.revision) == (1, ledger.revision)
+        reader.end()
+    with doxa.open(tmp_path):
+        assert held(tmp_path) == []
+
+
+# ---------------------------------------------------------------- other ledgers
+
+
+def test_importing_an_erasure_erases_and_clears_here_too(tmp_path: Path) -> None:
+    with doxa.open() as ledger, doxa.open(tmp_path) as replica:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        ledger.cite(f"{WORD}, it says", claim="a", id="q")
+        replica.import_events(list(export_events(ledger)))
+        replica.index()
+        replica.sql("SELECT count(*) FROM beliefs")
+        view = replica.view(valid_at=JUNE)
+        assert replica.recall(WORD, view=view).hits
+        ledger.archive(["a", "q"])
+        ledger.purge("a", with_residue=True)
+        lines = list(export_events(ledger))
+        assert not replica.import_events(lines).set_aside
+        assert held(tmp_path) == []
+        assert view.standing("a") == "redacted"
+        assert not replica.recall(WORD, view=view).hits
+        assert list(export_events(replica)) == lines
+        assert replica.recorder.scrubbed == replica.revision
+        assert replica.verify().ok
+
+
+# ---------------------------------------------------------------- what was looked up before
+
+
+def test_a_claim_that_was_looked_up_before_says_that_it_is_redacted() -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", None, id="a", source="s", text="in words")
+        view = ledger.view(valid_at=JUNE)
+        (listed,), found = view.claims(), view.claim("a")
+        assert (found.standing, found.object, found.text) == ("reported", None, "in words")
+        purged(ledger, "a")
+        for item in (listed, found):
+            assert (item.standing, item.held) == ("redacted", False)
+            assert (item.subject, item.predicate, item.object, item.text) == ("", "", None, None)
+            assert item.as_dict()["standing"] == "redacted"
+            assert "redacted" in repr(item)
+
+
+def test_a_question_that_a_purge_overtakes_has_the_old_answer_or_none() -> None:
+    with doxa.open() as ledger:
+        count = 60
+        for number in range(count):
+            ledger.claim(f"x{number}", "p", f"v{number}", id=f"c{number}", source="s")
+        ledger.archive([f"c{n}" for n in range(count)])
+        view, wrong, done = ledger.view(valid_at=JUNE), list[Any](), threading.Event()
+
+        def ask() -> None:
+            while not done.is_set():
+                for number in range(count):
+                    for question in (view.value, view.values):
+                        try:
+                            found = question(f"x{number}", "p")
+                        except Erased:
+                            continue
+                        except NotHeld as error:
+                            found = error
+                        if found not in (f"v{number}", (f"v{number}",)):
+                            wrong.append(found)
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for number in range(count):
+            ledger.purge(f"c{number}")
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+
+
+# ---------------------------------------------------------------- what is left lying about
+
+
+def test_what_killed_processes_left_half_written_goes(tmp_path: Path) -> None:
+    with doxa.open(tmp_path) as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        ledger.index()
+        ledger.sql("SELECT count(*) FROM beliefs")
+        left = [
+            *("set-aside.jsonl.77", "cache/fold.doxa.77-00", "cache/search/words.doxa.77-00"),
+            *("cache/search/dense-77.new", "cache/beliefs/tmp-77.duckdb.wal"),
+        ]
+        for name in left:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(WORD)
+        purged(ledger, "a")
+        assert held(tmp_path) == []
+
+
+def test_a_line_set_aside_goes_whatever_way_it_names_what_is_purged(tmp_path: Path) -> None:
+    shared = {"workspace": "", "id": "a"}
+    bad: list[dict[str, Any]] = [
+        {"event": "summary", "id": "n1", "text": WORD, "facts": ["a"], "valid_at": "no"},
+        {"event": "summary", "id": "n2", "text": WORD, "supports": ["a/support"], "valid_at": "no"},
+        {"event": "summary", "id": "n3", "text": WORD, "facts": [shared], "workspace": "w",
+         "valid_at": "no"},
+        {"event": "withdrawal", "id": "w1", "target": "a/support", "reason": WORD,
+         "valid_from": "no"},
+        {"event": "correction", "id": "k1", "unresolved": "x", "candidates": ["b", "a"],
+         "reason": WORD, "valid_from": "no"},
+        {"event": "policy", "id": "p1", "contradicts": ["b", "a"], "reason": WORD, "at": "no"},
+        {"event": "summary", "id": "n4", "text": "kept", "facts": ["a"], "workspace": "w",
+         "valid_at": "no"},
+        {"event": "claim", "id": "c1", "subject": "a", "predicate": "a", "object": "kept",
+         "valid_from": "no"},
+    ]  # fmt: skip
+    with doxa.open(tmp_path) as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        ledger.claim("x", "q", 1, id="b", source="s")
+        ledger.import_events(map(json.dumps, bad))
+        assert len(set_aside(ledger)) == len(bad)
+        purged(ledger, "a")
+        assert [kept.id for kept in set_aside(ledger)] == ["n4", "c1"]
+        assert held(tmp_path) == []
+
+
+# ---------------------------------------------------------------- guesses
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_the_hash_of_a_name_that_is_gone_is_gone(anew: bool) -> None:
+    names = Names()
+    codes = [names.code(text) for text in ("", "kept", "gone", "last")]
+    names.seal()
+    names.blank(codes[2:3])
+    if anew:
+        names.code("later")
+        names.seal()
+    assert text_hash(b"gone", names.secret) not in names.hashes().tolist()
+    assert [names.find(text) for text in ("", "kept", "gone", "last")] == [*codes[:2], -1, codes[3]]
