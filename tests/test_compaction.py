@@ -25,6 +25,7 @@ from doxa.engine.compaction import CompactingStream
 from doxa.ledger import Ledger
 from doxa.oracle import check_chain
 from tests import children
+from tests.test_cli import run
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -646,3 +647,66 @@ def test_a_picture_is_whole_or_not_drawn(ledger: Ledger) -> None:
         plane(ledger, "x", "p")
     known = ledger.view(valid_at=NOON, known_at=7).known_at
     assert "svg" in plane(ledger, "x", "p", known_from=known)
+
+
+# ---------------------------------------------------------------- from a shell, and in maintenance
+
+
+def test_prune_with_history_compacts(path: Path, clock: Clock) -> None:
+    with doxa.open(path, clock=clock) as ledger:
+        versions(ledger, 4)
+    planned = run("prune", str(path), "--history", "--versions", "2", "--dry-run", "--json")
+    assert planned.exit_code == 0, planned.output
+    assert json.loads(planned.stdout)["stretches"] == [[1, 3], [5, 5]]
+    assert run("prune", str(path), "--history", "--versions", "2").exit_code == 0
+    assert run("standing", str(path), "v0", "--valid-at", "2025-06-01").stdout == "compacted\n"
+    refused = run("value", str(path), "x", "p", "--valid-at", "2025-06-01", "--known-at", "1")
+    assert refused.exit_code == 1
+    assert "compacted" in refused.stderr
+    shown = run("history", str(path), "x", "p", "--valid-at", "2025-06-01", "--json")
+    first, *_ = json.loads(shown.stdout)
+    assert (first["known_at"], first["values"], first["contested"]) == (None, None, None)
+    assert first["compacted"][0] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--history"], "nothing says what is to be compacted"),
+        (
+            ["--history", "--versions", "1", "--kind", "fact"],
+            "--kind can't be given with --history",
+        ),
+        (["--versions", "1"], "--versions can't be given without --history"),
+    ],
+)
+def test_options_of_prune_that_do_not_go_together_are_refused(
+    path: Path, options: list[str], told: str
+) -> None:
+    with doxa.open(path) as ledger:
+        versions(ledger, 2)
+    found = run("prune", str(path), *options)
+    assert found.exit_code == 2
+    assert told in found.stderr
+
+
+def test_maintenance_compacts_where_it_is_asked_to(ledger: Ledger) -> None:
+    versions(ledger, 4)
+    assert "history" not in ledger.maintain().steps
+    planned = ledger.maintain(history={"versions": 2}, dry_run=True)
+    assert dict(planned.steps["history"])["claims"] == 2  # type: ignore[call-overload]
+    assert standings(ledger, "v0") == ["superseded"]
+    ledger.maintain(history={"versions": 2, "limit": 100})
+    assert standings(ledger, "v0", "v1", "v2") == ["compacted", "compacted", "superseded"]
+    for wrong in ({}, {"age": 3}, [("versions", 2)], "versions=2"):
+        with pytest.raises(doxa.CallerError, match="history is"):
+            ledger.maintain(history=wrong)  # type: ignore[arg-type]
+
+
+def test_maintenance_from_a_shell_takes_what_is_to_be_compacted(path: Path, clock: Clock) -> None:
+    with doxa.open(path, clock=clock) as ledger:
+        versions(ledger, 4)
+    found = run("maintain", str(path), "--history", "versions=2, older_than=1000", "--json")
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["history"]["claims"] == 2
+    assert run("maintain", str(path), "--history", "versions").exit_code == 2

@@ -230,10 +230,10 @@ def prune(
     """
     if history:
         others = {"kind": kind, "decay-below": decay_below, "reason": reason}
-        _refuse({**others, "workspace": workspace}, "do not go with --history")
+        _refuse({**others, "workspace": workspace}, "can't be given with --history")
         _compact(path, older_than, versions, bytes, limit, now, dry_run, as_json)
         return
-    _refuse({"versions": versions, "bytes": bytes}, "go with --history only")
+    _refuse({"versions": versions, "bytes": bytes}, "can't be given without --history")
     with opt.reading(path) as ledger, progress("prune") as told:
         done = ledger.prune(
             kind=kind,
