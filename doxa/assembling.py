@@ -64,7 +64,7 @@ class Assembling(Calibrating):
         while the block was made.
         """
         from doxa.engine.assembly import assemble
-        from doxa.engine.block import recalled_as
+        from doxa.engine.block import linked, recalled_as
 
         registry, budget = check_view(view, self._stream), _budget(budget)
         self._stream.capture()  # refuses a closed ledger
@@ -91,6 +91,7 @@ class Assembling(Calibrating):
                 f"the truth moved past revision {view.revision} since the view was captured; "
                 "capture a new view and assemble again, or use assemble_fresh"
             )
+        linked(block, self.recorder.link_at(view.horizon))
         problem = self._used(printed_records(block, view)) if noted else None
         warnings = made.warnings if problem is None else (*made.warnings, problem)
         if candidates is not None and not warnings:

@@ -189,10 +189,11 @@ def pins(
                     f"the heads are signed with the key {head.key}; give the public key of who "
                     "should have signed them, to know that they did"
                 ] = None
-        found += pins_of(kept)
-        if isinstance(kept, Receipt) or (isinstance(kept, Mapping) and "receipt" in kept):
+        made = list(pins_of(kept))
+        found += made
+        if made and not any(pin.chain for pin in made):
             notes[
-                "a receipt knows when events were recorded, not their links: keep heads as well"
+                "this receipt knows when events were recorded, not their links: keep heads as well"
             ] = None
     return found, list(notes)
 

@@ -239,6 +239,16 @@ def recalled_as(block: Block, recalled: Recalled | None, warnings: tuple[str, ..
     return block
 
 
+def linked(block: Block, link: tuple[int, bytes] | None) -> Block:
+    """A block whose view and receipt have the link in the chain at the view's horizon, where it is
+    known: by it the log can be compared later with what it was."""
+    if link is not None:
+        made = block._made
+        view = {**made.view, receipts.LINK: link[1].hex()}
+        object.__setattr__(block, "_made", made._replace(view=view))
+    return block
+
+
 def block_of(made: Made, **known: Any) -> Block:
     """A block of which all but `printed`, `left_out` and `receipt` is known."""
     block = object.__new__(Block)

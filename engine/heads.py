@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidTime, NewerFormat
 from doxa.engine.log import NO_LINK, Gap, Head, Problem
-from doxa.engine.receipt import Receipt, as_receipt
+from doxa.engine.receipt import LINK, Receipt, as_receipt
 
 __all__ = ["Pin", "StatedHead", "as_head", "compare", "pins_of", "stated"]
 
@@ -155,12 +155,15 @@ def pins_of(given: object) -> Iterator[Pin]:
 
 
 def _pins_of_receipt(receipt: Receipt) -> Iterator[Pin]:
-    """A receipt knows when the revision of its view, and the log's end then, were recorded."""
+    """A receipt knows when the revision of its view, and the log's end then, were recorded; and
+    mostly the link at that end."""
     view = receipt.view
-    named = {view["revision"]: view["known_at"], view["horizon"]: view["horizon_at"]}
-    for position, at in named.items():
-        if position:
-            yield Pin(position, None, times.instant(at), None, "the receipt")
+    link = None if LINK not in view else bytes.fromhex(view[LINK])
+    if view["revision"] not in (0, view["horizon"]):
+        at = times.instant(view["known_at"])
+        yield Pin(view["revision"], None, at, None, "the receipt")
+    if view["horizon"]:
+        yield Pin(view["horizon"], link, times.instant(view["horizon_at"]), None, "the receipt")
 
 
 # ------------------------------------------------------------ comparing

@@ -20,7 +20,7 @@ from doxa.engine.errors import CallerError, InvalidTime, NewerFormat
 from doxa.engine.rendering import CHARACTERS
 from doxa.engine.view import TruthView
 
-__all__ = ["Receipt", "Replay", "as_receipt", "digest", "given", "make", "view_json"]
+__all__ = ["LINK", "Receipt", "Replay", "as_receipt", "digest", "given", "make", "view_json"]
 
 VERSION: Final = 1
 _HEX = re.compile("[0-9a-f]{64}")
@@ -257,6 +257,7 @@ def as_receipt(given: object) -> Receipt:
 _RECEIPT: Final = (
     "receipt", "renderer", "counter", "view", "request", "decisions", "digests",
 )  # fmt: skip
+LINK: Final = "horizon_chain"  # of receipts whose ledger knew it
 _VIEW: Final = (
     "workspace", "shared", "perspective", "valid_at", "revision", "horizon", "live", "known_at",
     "horizon_at",
@@ -287,7 +288,11 @@ def _is_text(value: object) -> bool:
 
 
 def _check_view(view: Mapping[str, Any]) -> None:
-    _keys("view", view, _VIEW)
+    linked = (LINK,) if isinstance(view, dict) and LINK in view else ()
+    _keys("view", view, (*_VIEW, *linked))
+    for name in linked:
+        chain = view[name]
+        _check(f"view.{name}", chain, isinstance(chain, str) and bool(_HEX.fullmatch(chain)))
     _check("view.workspace", view["workspace"], _is_text(view["workspace"]))
     perspective = view["perspective"]
     _check("view.perspective", perspective, perspective is None or _is_text(perspective))

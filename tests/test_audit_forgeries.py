@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import doxa
 from doxa.adapters.cli.app import app
 from doxa.engine.log import NO_LINK
+from doxa.engine.receipt import digest
 from doxa.verification import Report, gaps_in
 from tests.recorder_support import tampering
 
@@ -247,17 +248,48 @@ def test_another_ledger_in_its_place_shows_against_a_head(folder: Path, tmp_path
     assert named(verified(other, against=str(end))) == [(12, "rewritten", None)]
 
 
-def test_a_receipt_shows_a_log_that_was_written_at_other_times(folder: Path) -> None:
+def test_a_receipt_shows_a_log_that_was_written_anew(folder: Path) -> None:
     with doxa.open(folder) as ledger:
         view = ledger.view(valid_at="2024-01-01")
         receipt = ledger.assemble("?", candidates=[], view=view, budget=100).receipt
         assert ledger.verify(against=receipt).ok
         assert ledger.verify(against=receipt.as_dict()).pinned == 1
-    tamper(folder, "UPDATE log SET recorded_at = recorded_at + 1 WHERE position>=11", rechain)
+        ledger.claim("s", "more", 1, source="x")
+        assert ledger.replay(receipt).same
+        report = ledger.verify(against=receipt)
+        assert report.ok
+        assert not any("keep heads" in note for note in report.notes)
+    tamper(folder, forged_value, rechain)
     assert verified(folder).ok
-    report = verified(folder, against=receipt)
-    assert named(report) == [(12, "rewritten", None)]
-    assert any("keep heads as well" in note for note in report.notes)
+    assert named(verified(folder, against=receipt)) == [(12, "rewritten", None)]
+
+
+def test_a_receipt_that_knows_no_link_shows_a_log_that_was_written_at_other_times(
+    folder: Path,
+) -> None:
+    with doxa.open(folder) as ledger:
+        view = ledger.view(valid_at="2024-01-01", known_at=10)
+        made = ledger.assemble("?", candidates=[], view=view, budget=100).receipt.as_dict()
+        del made["view"]["horizon_chain"]
+        made["digests"]["view"] = digest(made["view"])
+        report = ledger.verify(against=made)
+        assert report.ok
+        assert report.pinned == 2
+        assert any("keep heads as well" in note for note in report.notes)
+        assert ledger.replay(made).same
+    tamper(folder, "UPDATE log SET recorded_at = recorded_at + 1 WHERE position>=11", rechain)
+    assert named(verified(folder, against=made)) == [(12, "rewritten", None)]
+
+
+@pytest.mark.parametrize("chain", ["", "0" * 63, 5, None])
+def test_a_receipt_with_a_link_that_is_none_is_refused(folder: Path, chain: object) -> None:
+    with doxa.open(folder) as ledger:
+        view = ledger.view(valid_at="2024-01-01")
+        made = ledger.assemble("?", candidates=[], view=view, budget=100).receipt.as_dict()
+        made["view"]["horizon_chain"] = chain
+        made["digests"]["view"] = digest(made["view"])
+        with pytest.raises(doxa.CallerError, match="horizon_chain"):
+            ledger.verify(against=made)
 
 
 def test_what_was_kept_is_compared_even_where_the_log_is_damaged(folder: Path) -> None:
