@@ -233,18 +233,6 @@ def a_rotten_cache_is_believed() -> Iterator[None]:
 
 
 @broken
-def a_power_cut_brings_erased_bytes_back() -> Iterator[None]:
-    flush = disk.flush
-
-    def lazily(path: str) -> None:
-        if not path.endswith("-wal"):
-            flush(path)
-
-    with patch.object(disk, "flush", lazily):
-        yield
-
-
-@broken
 def a_power_cut_brings_old_caches_back() -> Iterator[None]:
     with patch.object(erasing, "settle", lambda folder: None):
         yield

@@ -74,7 +74,7 @@ class History:
     told: int = 0  # the highest position that was acknowledged
     seen: int = 0  # and that anybody has seen
     unflushed: bool = False  # whether a process may have left what others read before it is durable
-    fingerprints: dict[tuple[int, str, object], str] = field(default_factory=dict)
+    fingerprints: dict[tuple[int, str, int], str] = field(default_factory=dict)
     erasing: set[int] = field(default_factory=set)  # positions whose data may be gone
     erased: dict[int, bytes] = field(default_factory=dict)  # and is gone: what nobody may find
 

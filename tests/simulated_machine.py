@@ -197,10 +197,10 @@ class Machine:
         self.events += 1
         self.clock.pass_time(self.random.randrange(3_000) / 1e6)
         name = "nobody" if self.running is None else self.running.name
-        self.trace.append(
-            f"{self.events} {name}: {what} {'/'.join(place)}"
-            + (f" {offset}+{len(data)} {crc32(data):08x}" if what == "write" else "")
-        )
+        detail = f" {offset}+{len(data)} {crc32(data):08x}" if what == "write" else ""
+        if "cache" in place:  # whose bytes may follow the order of sets, which is Python's chance
+            detail = detail[: detail.rfind(" ")]
+        self.trace.append(f"{self.events} {name}: {what} {'/'.join(place)}{detail}")
         if self._full and what in _FITS["full"]:
             self._full -= 1
             return self._no_room(place, offset, data)

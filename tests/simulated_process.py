@@ -162,7 +162,8 @@ class Program:
                 raise Killed from error
             if troubles == self.machine.troubles and "slow" not in self.machine.plan.kinds:
                 raise Wrong(f"{self.name}: {name} was refused without a cause: {error}") from error
-            self.machine.trace.append(f"{self.name}: {name}: {error}")
+            said = str(error).replace(self.machine.folder, "")
+            self.machine.trace.append(f"{self.name}: {name}: {said}")
 
     def _open(self) -> bool:
         def opening() -> None:
@@ -246,7 +247,7 @@ class Program:
         graph = fold.belief.graph
         found = [graph.find(*key) for commit in attempt.commits for key in commit]
         positions = sorted({graph.position_of(number) for number in found if number >= 0})
-        rows = [Stored(*row) for row in self.ledger.recorder.rows(positions)]
+        rows = [Stored(*row[:5], row.chain or b"") for row in self.ledger.recorder.rows(positions)]
         self.history.read(rows)
         self.history.tell(positions[-1])
         if len(rows) != len({key for commit in attempt.commits for key in commit}):

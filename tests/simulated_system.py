@@ -20,7 +20,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from doxa import querying, recalling
-from doxa.engine import beacon, lockfile, store, whole, writer
+from doxa.engine import beacon, lockfile, store, tables, whole, writer
 from doxa.engine.lockfile import LockFile
 from tests.simulated_disk import Cut, File, Place, Written
 from tests.simulated_machine import Killed, Machine, Refusal
@@ -259,6 +259,8 @@ def running_on(machine: Machine) -> Iterator[System]:
             stack.enter_context(patch.object(module, "time", time))
         for module in (querying, recalling):  # each process has its own
             stack.enter_context(patch.object(module, "_making", nullcontext()))
+        drawn = SimpleNamespace(randbits=machine.random.getrandbits)
+        stack.enter_context(patch.object(tables, "secrets", drawn))
         stack.enter_context(
             patch.object(LockFile, "_queue", lambda lock, deadline: system.queue(lock, deadline))
         )

@@ -6,26 +6,30 @@ seed is run again by ``python -m tests.simulation SEED``.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
 
+import doxa
 from tests import simulated_sqlite
 from tests.broken_recorders import BROKEN
 from tests.recorder_support import environment
 from tests.simulated_disk import Cut, Disk, File, Folder, Written
-from tests.simulated_history import Wrong
+from tests.simulated_history import Attempt, Fate, History, Wrong, stored
 from tests.simulated_machine import LOSSES, TROUBLES
 from tests.simulation import run
 from tests.support import ROOT
 
 RUNS, AT_ONCE = 200, 25
 ENOUGH = 400  # runs in which a broken recorder must have been found
-FIRST: dict[str, int] = {}  # where to begin, so that no time is lost
+FIRST: dict[str, int] = {}  # where the rarest show themselves: to begin there loses no time
 
 if not simulated_sqlite.available():
     reason = "this Python's SQLite can't be reached, or is not for Unix"
@@ -34,13 +38,17 @@ if not simulated_sqlite.available():
     pytest.skip(reason, allow_module_level=True)
 
 
+def run_many(first: int, count: int) -> None:
+    for seed in range(first, first + count):
+        run(seed)
+
+
 # ---------------------------------------------------------------- the runs
 
 
 @pytest.mark.parametrize("first", range(0, RUNS, AT_ONCE))
 def test_whatever_fails_the_ledger_is_as_it_was_told(first: int) -> None:
-    for seed in range(first, first + AT_ONCE):
-        run(seed)
+    run_many(first, AT_ONCE)
 
 
 @pytest.mark.torture
@@ -86,6 +94,62 @@ def test_a_seed_makes_the_same_run_wherever_it_is_run() -> None:
         assert there.stdout.splitlines() == once.trace
 
 
+def killed(path: Path, names: list[str], random: Random) -> list[Attempt]:
+    """What real processes tried, and were told, until each was killed at some moment."""
+    code = Path(__file__).with_name("killed_child.py")
+    children = [
+        subprocess.Popen(
+            [sys.executable, str(code), str(path), name],
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            env=environment(),
+        )
+        for name in names
+    ]
+    attempts = []
+    for child, name in zip(children, names, strict=True):
+        assert child.stdout is not None
+        said = child.stdout.readline()
+        time.sleep(random.random() * 0.3)
+        child.kill()
+        said += child.communicate(timeout=30)[0]
+        for line in said[: said.rfind(b"\n")].splitlines():
+            word, *more = json.loads(line)
+            if word == "try":
+                commits = [[("", id) for id in ids] for ids in more[0]]
+                attempts.append(Attempt(name, "real", commits))
+            elif word == "told":
+                attempts[-1].fate = Fate.ACKNOWLEDGED
+    return attempts
+
+
+def kill_real_processes(folder: Path, rounds: int) -> None:
+    random, history, path = Random(rounds), History(), folder / "l.doxa"
+    for number in range(rounds):
+        names = [f"{letter}{number}" for letter in "abc"[: random.randint(1, 3)]]
+        history.attempts += killed(path, names, random)
+        # corrections are made between the attempts, one each
+        rows = stored(str(path / "log.sqlite"))
+        history.attempts += [
+            Attempt("somebody", "correct", [[row.key]]) for row in rows if row.type == "correction"
+        ]
+        history.settle(rows)
+        with doxa.open(path) as ledger:
+            assert ledger.revision == len(rows)
+            assert ledger.verify(oracle=False).ok
+    assert len(history.rows) > 20 * rounds
+
+
+def test_real_processes_that_are_killed_lose_nothing_either(tmp_path: Path) -> None:
+    kill_real_processes(tmp_path, 4)
+
+
+@pytest.mark.torture
+def test_a_hundred_rounds_of_killing_real_processes(tmp_path: Path) -> None:
+    for turn in range(10):
+        kill_real_processes(tmp_path / str(turn), 10)
+
+
 # ---------------------------------------------------------------- the simulation can fail
 
 
@@ -93,8 +157,7 @@ def test_a_seed_makes_the_same_run_wherever_it_is_run() -> None:
 def test_a_broken_recorder_is_found(name: str) -> None:
     first = FIRST.get(name, 0)
     with BROKEN[name](), pytest.raises(Wrong, match=r"python -m tests.simulation \d+"):
-        for seed in range(first, first + ENOUGH):
-            run(seed)
+        run_many(first, ENOUGH)
 
 
 # ---------------------------------------------------------------- the disk
