@@ -63,7 +63,7 @@ LEDGER = {
     "assemble_fresh": "assemble",
     "replay": "replay",
     **{name: name for name in ("score", "expire", "decays", "archive", "restore", "usage")},
-    **{name: name for name in ("decay", "prune", "maintain")},
+    **{name: name for name in ("decay", "prune", "maintain", "purge")},
     "sql": "sql",
     "export_parquet": "export",
     "verify": "verify",
