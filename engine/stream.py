@@ -199,17 +199,19 @@ class Stream:
             fold, head = self._current(), self.store.head()
             gate, at = self._gate(fold), request.recorded_at
             if gate is not None:
-                asked = gate.ask(events, self.store.moment(head) if at is None else at)
+                upon = self.store.moment(head) if at is None else at
+                asked = gate.ask(events, upon, request.override)
                 for index in asked.blocked:
                     raise asked.blocked[index]
+                events += asked.overrides
             judged = judge(fold.belief, events, self.payload)
+            if judged.new and not judged.problems and request.guard is not None:
+                request.guard(fold)
         problems = judged.problems
         if not problems:
             encoded_all(judged.new, problems)
         if problems:
             raise problems[min(problems)]
-        if judged.new and request.guard is not None:
-            request.guard(fold)
         if judged.new and at is not None and at <= last_of(head):
             raise too_early(at, head)
 

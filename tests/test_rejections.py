@@ -17,7 +17,9 @@ from doxa.adapters.exchange import exported, set_aside
 from doxa.engine import codec
 from doxa.engine import events as ev
 from doxa.engine.blocking import Blocking
+from doxa.engine.gate import Override
 from doxa.engine.parse import parse
+from doxa.engine.requests import Request
 from doxa.engine.sameness import differences
 from doxa.ledger import Ledger
 
@@ -380,6 +382,15 @@ def test_a_dry_run_judges_and_writes_nothing(ledger: Ledger) -> None:
     assert ledger.reject(SECRET, withdraw=True, id="r1", dry_run=True) == "r1"
     assert ledger.revision == head
     assert ledger.rejections() == []
+
+
+def test_weighing_a_write_asks_as_writing_it_does(ledger: Ledger) -> None:
+    ledger.reject(SECRET, id="r1")
+    head = ledger.revision
+    claim = {"event": "claim", "id": "c1", "subject": "a", "predicate": "p", "object": SECRET}
+    kept_out(lambda: ledger._stream.weigh(Request([parse(claim)])), "r1")
+    ledger._stream.weigh(Request([parse(claim)], override=Override("so")))
+    assert ledger.revision == head
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {1: 2}, "\ud800", b"x"])
