@@ -21,6 +21,7 @@ __all__ = [
     "Said",
     "all_plain",
     "encoded_all",
+    "event_of",
     "last_of",
     "restamped",
     "stored_form",
@@ -70,6 +71,11 @@ def restamped(stated_at: int, events: dict[int, ev.Event]) -> dict[int, ev.Event
         else event.model_copy(update={"stated_at": stated_at})
         for index, event in events.items()
     }
+
+
+def event_of(said: Said) -> ev.Event:
+    """An event in the form of its model."""
+    return said.event if isinstance(said, Plain) else said
 
 
 def last_of(head: Head) -> int:

@@ -44,6 +44,7 @@ from doxa.engine.requests import (
     Said,
     all_plain,
     encoded_all,
+    event_of,
     last_of,
     restamped,
     stored_form,
@@ -194,7 +195,7 @@ class Stream:
     def weigh(self, request: Request) -> None:
         """Judges one commit as `append` would, and writes nothing. Raises the first thing that is
         wrong with it."""
-        events = [each.event if isinstance(each, Plain) else each for each in request.events]
+        events = [*map(event_of, request.events)]
         with self._mutex:
             fold, head = self._current(), self.store.head()
             gate, at = self._gate(fold), request.recorded_at
@@ -408,8 +409,7 @@ class Stream:
             self._leave(fold, transaction, asked.audits, recorded_at)
             return asked.blocked[min(asked.blocked)]
         refused: dict[int, DoxaError] = {**asked.blocked}
-        given = [each.event if isinstance(each, Plain) else each for each in said]
-        given += asked.overrides
+        given = [*map(event_of, said), *asked.overrides]
         events = dict(enumerate(given))
         known = partial(_known, fold.belief.graph)
         if refused:
