@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from doxa.engine import codec, times
@@ -12,6 +12,7 @@ from doxa.engine.blocking import Blocking
 from doxa.engine.errors import ClockError, DoxaError, PayloadTooLarge
 from doxa.engine.fold import Fold
 from doxa.engine.gate import Override
+from doxa.engine.graph import Graph
 from doxa.engine.log import Head, NewEvent, as_new
 from doxa.engine.plain import Plain, plainly
 
@@ -21,6 +22,7 @@ __all__ = [
     "Said",
     "all_plain",
     "encoded_all",
+    "erased_by",
     "event_of",
     "last_of",
     "restamped",
@@ -118,4 +120,14 @@ def too_early(recorded_at: int, head: Head) -> ClockError:
     return ClockError(
         f"recorded_at {times.iso(recorded_at)} is not later than the ledger's last, "
         f"{times.iso(head.recorded_at)}; leave it out, or import with restamp"
+    )
+
+
+def erased_by(graph: Graph, events: Iterable[ev.Event]) -> list[int]:
+    """The positions of what events erase."""
+    return sorted(
+        graph.position_of(graph.find(event.workspace, one.id))
+        for event in events
+        if isinstance(event, ev.Policy)
+        for one in event.redacted
     )

@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -44,6 +44,7 @@ from doxa.engine.requests import (
     Said,
     all_plain,
     encoded_all,
+    erased_by,
     event_of,
     last_of,
     restamped,
@@ -460,7 +461,7 @@ class Stream:
             head = transaction.head
             return Committed(head.position, head.recorded_at, 0, repeated, refused)
         self._given_out(transaction, [put], [encoded])
-        if gone := _erased_by(fold.belief.graph, new.values()):
+        if gone := erased_by(fold.belief.graph, new.values()):
             transaction.erase(gone)
             self._erased = True
         fold.apply(put.first, put.recorded_at, [*new.values(), *behind], transaction.head.chain)
@@ -473,16 +474,6 @@ def _unknown(position: int) -> UnknownTarget:
 
 def _event(row: Row) -> ev.Event:
     return codec.decode(row.type, row.head, row.data)
-
-
-def _erased_by(graph: Graph, events: Iterable[ev.Event]) -> list[int]:
-    """The positions of what events erase."""
-    return sorted(
-        graph.position_of(graph.find(event.workspace, one.id))
-        for event in events
-        if isinstance(event, ev.Policy)
-        for one in event.redacted
-    )
 
 
 def _known(graph: Graph, ref: ev.Ref) -> bool:
