@@ -15,6 +15,7 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.errors import (
     CallerError,
+    DamageError,
     KeyNeeded,
     UnknownTarget,
     WrongKeys,
@@ -120,6 +121,11 @@ def _begun(recorder: SQLiteRecorder, path: Path) -> KeyFile:
     from doxa.engine.sealing import MARK
 
     if recorder.head().position:
+        if path.exists() and KeyFile(path).ledger == recorder.ledger_id:
+            raise DamageError(
+                f"{recorder.path} has lost the mark that it is encrypted, though {path} is its key "
+                "file; nothing was read or written: restore the last backup"
+            )
         raise _not_encrypted(recorder)
     found = KeyFile.made(path, recorder.ledger_id)
     _check(recorder, found, found.check)

@@ -7,7 +7,7 @@ names no claim is the ledger's; any other event that names none has a key of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final
 
@@ -48,21 +48,27 @@ def as_stored(
             )
         return commits
     flat = [new for commit, _ in commits for new in commit]
-    found = whose(
-        fold.belief.graph,
-        events,
-        lambda position: transaction.select(_DATA, (position,))[0][0],
-    )
+    cipher.keys.follow()
+
+    def stored(position: int) -> bytes | None:
+        content: bytes | None = transaction.select(_DATA, (position,))[0][0]
+        return content
+
+    found = whose(fold.belief.graph, events, stored, cipher.keys.destroyed)
     sealed = iter(cipher.sealed(flat, found))
     return [([*islice(sealed, len(commit))], at) for commit, at in commits]
 
 
 def whose(
-    graph: Graph, events: Sequence[ev.Event | Plain], stored: Callable[[int], bytes | None]
+    graph: Graph,
+    events: Sequence[ev.Event | Plain],
+    stored: Callable[[int], bytes | None],
+    destroyed: Set[bytes] = frozenset(),
 ) -> list[Whose]:
     """Whose each of some events is, that are about to be recorded together. ``stored`` gives the
-    content at a position of the log, as it is stored. O(references)."""
-    return _Finding(graph, events, stored).all()
+    content at a position of the log, as it is stored; ``destroyed`` are ids of keys that nobody has
+    any more. O(references)."""
+    return _Finding(graph, events, stored, destroyed).all()
 
 
 class _Finding:
@@ -71,8 +77,10 @@ class _Finding:
         graph: Graph,
         events: Sequence[ev.Event | Plain],
         stored: Callable[[int], bytes | None],
+        destroyed: Set[bytes],
     ) -> None:
-        self.graph, self.events, self.stored = graph, events, stored
+        self.graph, self.events = graph, events
+        self.stored, self.destroyed = stored, destroyed
         self.coming = {ev.Ref(event.workspace, event.id): event for event in events}
         self.found: dict[ev.Ref, list[Named]] = {}
 
@@ -119,7 +127,7 @@ class _Finding:
             return [(SUBJECT, texts[graph.c_ws[row]], subject)] if subject else []
         position = graph.position_of(number)
         try:
-            return [*key_ids(self.stored(position))]
+            return [id for id in key_ids(self.stored(position)) if id not in self.destroyed]
         except ValueError as error:
             raise DamageError(
                 f"the content of event {position} can't be decrypted: {error}; run verify, and "

@@ -32,6 +32,7 @@ MAGIC: Final = b"\xd0\x01"  # no JSON begins with it; the second byte is the ver
 NONCE: Final = 12  # bytes
 TAG: Final = 16
 READY: Final = 4_096  # keys that are kept ready for use
+FEW: Final = 8  # of what has more it is made anew
 _COUNT: Final = 4  # bytes of the number of keys
 _IDS: Final = len(MAGIC) + _COUNT  # where the ids begin
 _ALONE: Final = MAGIC + (1).to_bytes(_COUNT, "big")  # what content of one key begins with
@@ -78,8 +79,7 @@ class Cipher:
     def sealed(self, events: Sequence[NewEvent], whose: Sequence[Whose]) -> list[NewEvent]:
         """Events as they are stored, each under the keys of those whose it is. Keys that are needed
         are made, durably, before this returns. Raises `StorageError`."""
-        owners = {one for each in whose for one in each if not isinstance(one, bytes)}
-        ids = self.keys.ids({*owners, LEDGER})
+        ids = self.keys.ids({one for each in whose for one in each if not isinstance(one, bytes)})
         nonces = os.urandom(NONCE * len(events))
         done = []
         for place, (event, each) in enumerate(zip(events, whose, strict=True)):
@@ -88,7 +88,6 @@ class Cipher:
                 done.append(event)
                 continue
             named = {one if isinstance(one, bytes) else ids[one] for one in each}
-            named = named - self.keys.destroyed or {ids[LEDGER]}
             prefix = MAGIC + len(named).to_bytes(_COUNT, "big") + b"".join(sorted(named))
             aead = self._cipher(prefix)
             assert aead is not None, "a key that is not destroyed"
@@ -169,5 +168,7 @@ class Cipher:
         if len(self._ready) >= READY:
             self._ready = {}
         joined = keys[0] if len(keys) == 1 else hmac.digest(_JOINED, b"".join(keys), "sha256")
-        made = self._ready[prefix] = self._aead(joined)
+        made = self._aead(joined)
+        if len(keys) <= FEW:
+            self._ready[prefix] = made
         return made

@@ -9,6 +9,8 @@ import os
 import shutil
 import sqlite3
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,19 @@ def test_a_ledger_that_was_made_without_its_mark_gets_it_with_the_same_keys(tmp_
     assert (tmp_path / "keys").read_bytes().startswith(keys)
     with pytest.raises(doxa.WrongKeys):
         doxa.open(tmp_path / "ledger")
+
+
+def test_a_log_that_has_lost_its_mark_is_not_taken_for_a_plain_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        told(ledger, "ada")
+    connection = sqlite3.connect(tmp_path / "ledger" / "log.sqlite")
+    connection.execute("DELETE FROM meta WHERE key='encryption'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(doxa.DamageError, match="has lost the mark that it is encrypted"):
+        opened(tmp_path)
+    with doxa.open(tmp_path / "ledger") as plain, pytest.raises(doxa.DamageError):
+        told(plain, "bob")
 
 
 @pytest.mark.parametrize("place", ["ledger/keys", "ledger/a/b/keys", "ledger/../ledger/keys"])
@@ -506,12 +521,94 @@ def test_a_key_is_durable_before_what_is_encrypted_with_it(tmp_path: Path) -> No
         child.communicate(timeout=60)
     assert child.returncode == -9
     keys = (tmp_path / "keys").read_bytes()
-    assert len(keys) == 3 * SIZE
+    assert len(keys) == 2 * SIZE
     with opened(tmp_path) as ledger:
         assert ledger.revision == 0
         told(ledger, "ada")
         assert ledger.verify().ok
     assert (tmp_path / "keys").read_bytes() == keys  # the key that was there is used
+
+
+def test_writers_that_are_killed_leave_a_ledger_that_can_be_read(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    for turn in range(4):
+        with start("claim", tmp_path, f"turn {turn}", 100_000) as child:
+            assert child.stdout is not None
+            assert child.stdin is not None
+            assert child.stdout.readline() == "ready\n"
+            child.stdin.write("go\n")
+            child.stdin.flush()
+            time.sleep(0.2 + 0.07 * turn)
+            child.kill()
+        with opened(tmp_path) as ledger:
+            assert ledger.revision > 0
+            assert ledger.verify().ok
+            claims = ledger.view(valid_at=DAY).claims(standing="any")
+            assert len(claims) == ledger.revision
+            assert all(claim.subject.startswith("subject ") for claim in claims)
+
+
+def test_many_threads_record_about_new_subjects(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+
+        def work(name: int) -> None:
+            for number in range(25):
+                ledger.claim(f"subject {number}", "named by", name, source="s")
+
+        with ThreadPoolExecutor(6) as pool:
+            for done in [pool.submit(work, name) for name in range(6)]:
+                done.result()
+        view = ledger.view(valid_at=DAY)
+        assert all(len(view.values(f"subject {n}", "named by")) == 6 for n in range(25))
+        assert ledger.verify().ok
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_child_uses_and_makes_keys_too(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        told(ledger, "ada")
+        child = os.fork()
+        if child == 0:
+            try:
+                told(ledger, "ada", "bob")
+                os._exit(0 if ledger.view(valid_at=DAY).value("ada", "lives_in") else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert ledger.view(valid_at=DAY).value("bob", "lives_in") == "town 2"
+        told(ledger, "ada", "bob", "eve")
+        assert ledger.verify().ok
+
+
+def test_a_text_about_thousands_is_read_and_has_all_their_keys(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.append(
+            {"event": "claim", "id": f"c{n}", "subject": f"s{n}", "predicate": "p", "object": n,
+             "source": "s"}
+            for n in range(3_000)
+        )  # fmt: skip
+        ledger.summarize("Of all of them.", facts=[f"c{n}" for n in range(3_000)], id="u1")
+    *_, data = list(stored(tmp_path / "ledger"))[-1]
+    assert len(key_ids(data)) == 3_000
+    with opened(tmp_path) as ledger:
+        assert "Of all of them." in str(ledger.view(valid_at=DAY).payload(3_001))
+        ledger.destroy_key("s1234", force=True)
+        assert [row.data for row in ledger.recorder.rows([3_001])] == [None]
+
+
+def test_what_is_said_of_an_erased_claim_has_a_key_of_its_own(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        told(ledger, "ada")
+    shutil.copytree(tmp_path / "ledger", tmp_path / "copy")
+    with opened(tmp_path) as ledger:
+        ledger.destroy_key("ada", force=True)
+    for name in ("ledger", "copy"):
+        with opened(tmp_path, name=name) as ledger:
+            ledger.support("c1", source={"id": "s", "quote": "late words"}, id="late")
+            protected = ledger.destroy_key(event="late", dry_run=True).protected
+            assert [one.id for one in protected] == ["late"]
+            assert ledger.verify().ok
 
 
 def test_a_commit_that_fails_leaves_nothing_but_a_key(tmp_path: Path) -> None:
@@ -560,4 +657,4 @@ def test_a_bulk_import_flushes_its_keys_together(tmp_path: Path, monkeypatch: An
         ]  # fmt: skip
         assert ledger.import_events(lines).events == 300
     assert len(flushed) < 20
-    assert (tmp_path / "keys").stat().st_size == SIZE * 303
+    assert (tmp_path / "keys").stat().st_size == SIZE * 302
