@@ -25,7 +25,7 @@ from doxa.engine.registry import Registry
 from doxa.engine.rows import HYPOTHESIS, SHARED
 from doxa.engine.tables import Ints
 
-__all__ = ["Chosen", "Criteria", "choose", "described"]
+__all__ = ["Chosen", "Criteria", "choose", "described", "still"]
 
 ROUNDS: Final = 32  # of looking for what stays, before it is followed from claim to claim
 _OUT: Final = WITHDRAWN | SUPERSEDED
@@ -75,6 +75,20 @@ def choose(
     if criteria.freed > 0:
         wanted = _enough(choice, wanted, criteria.freed, most, sizes)
     return choice.chosen(wanted)
+
+
+def still(
+    belief: Belief, registry: Registry, chosen: Chosen, reserved: Collection[int] = ()
+) -> bool:
+    """Whether what was chosen may still go, of a log that has grown since, and nothing else with
+    it."""
+    choice = _Choice(belief, registry, reserved)
+    claims = np.zeros(choice.count, bool)
+    claims[chosen.claims] = True
+    going = choice.closed(claims & choice.going)
+    return bool((going == claims).all()) and np.array_equal(
+        choice.chosen(claims).positions, chosen.positions
+    )
 
 
 def _enough(

@@ -12,7 +12,7 @@ import numpy as np
 
 from doxa.engine import codec, gaps
 from doxa.engine import events as ev
-from doxa.engine.compacting import Chosen, Criteria, choose, described
+from doxa.engine.compacting import Chosen, Criteria, choose, described, still
 from doxa.engine.errors import UnknownTarget
 from doxa.engine.fold import Fold
 from doxa.engine.gaps import PAGE, Select, compacted_at
@@ -107,6 +107,7 @@ class CompactingStream(Stream):
         with self._mutex:
             while True:
                 fold = self._current()
+                planned_at = fold.position
                 chosen = self._chosen(fold, wanted(fold))
                 if not len(chosen.positions):
                     return Done()
@@ -116,12 +117,22 @@ class CompactingStream(Stream):
                 if dry_run:
                     return done
                 with self.store.write() as transaction:
-                    if transaction.head.position == fold.position:
+                    if self._may_still(fold, transaction, planned_at, chosen):
                         position = _stated(transaction, self.cipher, planned.statement)
                         gaps.write(transaction.run, planned, chosen.positions)
                         break
             self._begin_anew()
         return Done(done.stretches, done.claims, done.events, done.bytes, done.statement, position)
+
+    def _may_still(
+        self, fold: Fold, transaction: Transaction, planned_at: int, chosen: Chosen
+    ) -> bool:
+        """Whether what was chosen may go, in spite of what others recorded meanwhile."""
+        if not self._follow(fold, transaction):
+            return False
+        if fold.position == planned_at:
+            return True
+        return still(fold.belief, fold.registry, chosen, self._reserved())
 
     def _begin_anew(self) -> None:
         """Folds the log without what was taken out of it; until then readers have the fold from
@@ -136,13 +147,16 @@ class CompactingStream(Stream):
             raise
 
     def _chosen(self, fold: Fold, criteria: Criteria) -> Chosen:
-        reserved = {
+        sizes = partial(_sizes, self.store.select)
+        return choose(fold.belief, fold.registry, criteria, sizes, self._reserved())
+
+    def _reserved(self) -> set[int]:
+        """The positions that keys stand for."""
+        return {
             position
             for first, last in self.store.select(_RESERVED)
             for position in range(first, last + 1)
         }
-        sizes = partial(_sizes, self.store.select)
-        return choose(fold.belief, fold.registry, criteria, sizes, reserved)
 
     def _told(self, chosen: Chosen, statement: ev.Compaction) -> Done:
         positions = chosen.positions

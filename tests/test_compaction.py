@@ -21,6 +21,7 @@ import pytest
 
 import doxa
 from doxa.adapters.exchange import export_events
+from doxa.engine import gaps
 from doxa.engine.compaction import CompactingStream
 from doxa.ledger import Ledger
 from doxa.oracle import check_chain
@@ -710,3 +711,30 @@ def test_maintenance_from_a_shell_takes_what_is_to_be_compacted(path: Path, cloc
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["history"]["claims"] == 2
     assert run("maintain", str(path), "--history", "versions").exit_code == 2
+
+
+@pytest.mark.parametrize("meanwhile", ["of something else", "of what was to go"])
+def test_what_others_record_meanwhile_is_looked_at(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    with doxa.open(path, clock=clock) as ledger, doxa.open(path, clock=clock) as other:
+        versions(ledger, 4)
+        plan, times = gaps.plan, iter(range(10))
+
+        def planned(*given: Any) -> gaps.Pass:
+            found = plan(*given)
+            if next(times) == 0:
+                if meanwhile == "of something else":
+                    other.append([claim("more", 1, subject="y")])
+                else:
+                    other.cite("0 it was", supports=["v1/support"])
+            return found
+
+        monkeypatch.setattr(gaps, "plan", planned)
+        done = ledger.compact(versions=1)
+        assert next(times) == (1 if meanwhile == "of something else" else 2)
+        assert done.claims == (3 if meanwhile == "of something else" else 1)
+        stands = "compacted" if meanwhile == "of something else" else "superseded"
+        assert standings(ledger, "v0", "v1") == ["compacted", stands]
+        assert ledger.verify().ok
+        assert other.view(valid_at=NOON).value("x", "p") == 3
