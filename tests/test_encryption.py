@@ -512,7 +512,7 @@ def test_two_processes_give_a_new_subject_one_key(tmp_path: Path) -> None:
         assert ledger.verify().ok
     assert (tmp_path / "keys").stat().st_size == SIZE * (
         1 + 15 + 2
-    )  # a header, the ledger's, the cache's
+    )  # a header, and the cache's
 
 
 def test_a_key_is_durable_before_what_is_encrypted_with_it(tmp_path: Path) -> None:
