@@ -34,8 +34,8 @@ _PAGES: Final = (
     "SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count),"
     " (SELECT * FROM pragma_page_size)"
 )
-AROUND: Final = 75  # bytes of a row beside its head and data
-KEPT: Final = 50  # and of what stays known of an event, about
+AROUND: Final = 95  # bytes of a row beside its head and data
+KEPT: Final = 25  # and of what stays known of an event, about
 
 Wanted = Callable[[Fold], Criteria]
 

@@ -19,7 +19,7 @@ from tests.histories import INSTANTS, PREDICATES, SUBJECTS, Author, Fields, mome
 
 Answers = dict[tuple[Any, ...], Any]
 COMPACTED: Final = "compacted"
-SIGHTS: Final = (
+SIGHTS: Final[tuple[tuple[str, bool, str | None], ...]] = (
     ("", True, None), ("w", True, None), ("w", False, None), ("x", True, "ada"), ("", True, ""),
 )  # fmt: skip
 
