@@ -160,12 +160,15 @@ class KeyFile:
         returns. Raises `StorageError`."""
         self.follow()
         digests = {owner: self._digest(*owner) for owner in owners}
-        if not all(digest in self._ids for digest in digests.values()):
+        while True:  # until none of them is destroyed meanwhile
+            found = {owner: self._ids.get(digest) for owner, digest in digests.items()}
+            made = {owner: id for owner, id in found.items() if id is not None}
+            if len(made) == len(found):
+                return made
             with self._locked() as file:
                 self._read(file)
                 new = [each for each in dict.fromkeys(digests.values()) if each not in self._ids]
                 self._append(file, [(_KEY, self._fresh(), each, os.urandom(KEY)) for each in new])
-        return {owner: self._ids[digest] for owner, digest in digests.items()}
 
     def _fresh(self) -> bytes:
         while (id := os.urandom(ID)) in self._keys or id in self.destroyed:
@@ -193,8 +196,9 @@ class KeyFile:
             content = os.pread(file, os.fstat(file).st_size, 0)
             for at in range(SIZE, len(content), SIZE):
                 kind, id = content[at : at + 1], content[at + 1 : at + 1 + ID]
-                if kind == _KEY and id in self.destroyed:
-                    _write(file, _record(_BLANK, id, _NOBODY, bytes(KEY)), at)
+                blank = _record(_BLANK, id, _NOBODY, bytes(KEY))
+                if kind != _GONE and id in self.destroyed and content[at : at + SIZE] != blank:
+                    _write(file, blank, at)
         self._forget()
 
     @contextlib.contextmanager

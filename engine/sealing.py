@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from doxa.engine.audit import id_in
-from doxa.engine.errors import DamageError, WrongKeys
+from doxa.engine.errors import DamageError, StorageError, WrongKeys
 from doxa.engine.keyfile import ID, KeyFile, Owner
 from doxa.engine.log import NewEvent, Row, as_new
 from doxa.engine.transaction import as_row
@@ -131,7 +131,8 @@ class Cipher:
         """Parts of what is kept to save time, as one file has them. Raises `StorageError`."""
         id = self.keys.ids([CACHE])[CACHE]
         key, nonce = self.keys.key(id), os.urandom(NONCE)
-        assert key is not None, "a key that is not destroyed"
+        if key is None:
+            raise StorageError("a key was destroyed meanwhile; what is kept is written next time")
         text = self._aead(key).encrypt(nonce, b"".join(parts), self._kept(id))
         return b"%b%b%b" % (id, nonce, text)
 

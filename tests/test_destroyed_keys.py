@@ -112,6 +112,21 @@ def test_a_copied_checkpoint_cannot_be_read_either(tmp_path: Path) -> None:
         check_gone(ledger)
 
 
+def test_a_backup_that_is_put_back_brings_nothing_back_that_was_purged(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        told(ledger)
+        ledger.backup(tmp_path / "backup")
+        archive(ledger, "a1", "a2")
+        ledger.purge(["a1", "a2"], with_residue=True)
+    done = doxa.restore_backup(tmp_path / "backup", tmp_path / "ledger", replace=True)
+    assert sorted(done.erased_again) == ["a1", "a2", "u1"]
+    with opened(tmp_path) as ledger:
+        assert ledger.revision == 4
+        check_gone(ledger)
+        ledger.destroy_key("ada")
+        check_gone(ledger)
+
+
 def test_by_force_all_that_a_key_protects_is_erased_with_it(tmp_path: Path) -> None:
     with opened(tmp_path) as ledger, opened(tmp_path) as other:
         told(ledger)
