@@ -20,6 +20,7 @@ from doxa.engine.stream import Stream
 __all__ = ["Compacting", "CompactionReport"]
 
 MOST: Final = 2**63 - 1
+WASTE: Final = 0.05  # of the file unused, from which on it is written anew
 SHOWN: Final = 20  # stretches that are named one by one
 
 
@@ -160,11 +161,17 @@ class Compacting:
             if done.events:
                 self._discard_tables()
                 self._discard_indexes()
-            if done.events or (self.recorder.holes.at and self.recorder.unused):
+            if done.events or (self.recorder.holes.at and self._unused() > WASTE):
                 self.recorder.shrink()
         except (StorageError, OSError) as error:
             return f"{error}; what was compacted is gone, but its space has not come back yet"
         return None
+
+    def _unused(self) -> float:
+        """The share of the log's file that nothing uses."""
+        names = ("freelist_count", "page_count")
+        free, pages = (self.recorder.select(f"PRAGMA {name}")[0][0] for name in names)
+        return float(free / pages) if pages else 0.0
 
     if TYPE_CHECKING:
         _discard_tables: Callable[[], None]

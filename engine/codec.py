@@ -283,6 +283,8 @@ def decode(kind: str, head: bytes, data: bytes | None) -> Event:
             Erasure.model_construct(**item | {"agrees": tuple(item.get("agrees", ()))})
             for item in fields["redacted"]
         )
+    if "compacted" in fields:
+        fields["compacted"] = Compaction.model_construct(**fields["compacted"])
     for name in _LISTS_SAID:
         if content.get(name) is not None:
             content[name] = tuple(content[name])

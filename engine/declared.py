@@ -15,6 +15,7 @@ from doxa.engine.timeline import Timeline
 __all__ = [
     "ARCHIVED",
     "BLOCKED",
+    "COMPACTED",
     "EXPIRES",
     "REDACTED",
     "REJECTED",
@@ -29,6 +30,7 @@ SCORED, EXPIRES, ARCHIVED, RESTORED = (
     _WHAT[name] for name in ("scored", "expires", "archived", "restored")
 )
 REJECTED, BLOCKED, REDACTED = (_WHAT[name] for name in ("rejected", "blocked", "redacted"))
+COMPACTED = _WHAT["compacted"]
 
 
 class Notes(Lists):

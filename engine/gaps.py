@@ -42,6 +42,7 @@ SCHEMA: Final = (
     "CREATE TABLE log_gone(pass INTEGER PRIMARY KEY, body BLOB NOT NULL)",
 )
 PAGE: Final = 10_000  # positions a read
+PASSES: Final = 16  # of which something is kept apart, before it is put together
 
 _THERE: Final = "SELECT count(*) FROM sqlite_master WHERE name IN ('log_gap', 'log_gone')"
 _AT: Final = "SELECT max(position) FROM log_tag WHERE tag = ?"
@@ -60,11 +61,13 @@ class Run(Protocol):
 @dataclass(frozen=True, slots=True)
 class Pass:
     """What one compaction is going to write: the stretches that are merged into others, by their
-    first positions, the new ones, what stays known, and what the log states of it all."""
+    first positions, the new ones, what stays known, in place of what is ``replaced`` of earlier
+    passes, and what the log states of it all."""
 
     merged: list[int]
     gaps: list[Gap]
     body: bytes
+    replaced: bool
     statement: Compaction
 
 
@@ -143,10 +146,12 @@ def record_of(select: Select) -> Compaction | None:
 
 def plan(select: Select, positions: Ints, columns: Columns) -> Pass:
     """What a compaction of the events at some positions is going to write. O(events)."""
-    before = gaps_of(select)
+    before, bodies = gaps_of(select), list(bodies_of(select))
+    if replaced := len(bodies) >= PASSES:
+        columns, bodies = joined([*map(Columns.unpacked, bodies), columns]), []
     body = columns.packed()
     merged, gaps, all_gaps = _merged(before, _runs(select, positions))
-    return Pass(merged, gaps, body, stated(all_gaps, (*bodies_of(select), body)))
+    return Pass(merged, gaps, body, replaced, stated(all_gaps, (*bodies, body)))
 
 
 def _runs(select: Select, positions: Ints) -> Iterator[Gap]:
@@ -213,4 +218,6 @@ def write(run: Run, done: Pass, positions: Ints) -> None:
     run("DELETE FROM log_tag WHERE position NOT IN (SELECT position FROM log)")
     run("DELETE FROM log_gap WHERE first = ?", [(first,) for first in done.merged])
     run("INSERT INTO log_gap VALUES(?,?,?,?,?)", [tuple(gap) for gap in done.gaps])
+    if done.replaced:
+        run("DELETE FROM log_gone")
     run("INSERT INTO log_gone(body) VALUES(?)", [(done.body,)])

@@ -7,7 +7,7 @@ from typing import Final
 
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
-from doxa.engine.declared import REDACTED, REJECTED
+from doxa.engine.declared import COMPACTED, REDACTED, REJECTED
 from doxa.engine.errors import InvalidEvent, UnknownTarget, workspace_in_words
 from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, POLICY
 from doxa.engine.overlay import Meaning
@@ -185,6 +185,11 @@ class References:
                 raise InvalidEvent(
                     f"withdrawal {event.id!r} takes back {event.target!r}, an erasure: what is "
                     "erased can't be brought back; record it anew, under a new id"
+                )
+            if erases and self.graph.p_what[number >> 3] == COMPACTED:
+                raise InvalidEvent(
+                    f"withdrawal {event.id!r} takes back {event.target!r}, which says what was "
+                    "compacted: that can't be brought back; open a backup from before"
                 )
             if where == "commit" and number > index and self.events[number].TYPE == "withdrawal":
                 raise InvalidEvent(

@@ -397,12 +397,6 @@ class LogStore:
             transaction.erase(sorted(set(positions)))
         self._writer.empty_wal()
 
-    @property
-    def unused(self) -> int:
-        """How many pages of the file nothing uses."""
-        pages: int = self._readers.select("PRAGMA freelist_count")[0][0]
-        return pages
-
     def shrink(self) -> None:
         """Gives the pages back that nothing uses. Raises `StorageError` while a reader keeps old
         ones, or where the disk has no room for a second copy: repeat it then."""

@@ -353,6 +353,9 @@ def _declared(event: ev.Policy) -> str:
         return f"{event.of} was kept out by the rejection {event.key(event.blocked).id}"
     if event.redacted:
         return f"{len(event.redacted)} events were erased"
+    if event.compacted is not None:
+        done = event.compacted
+        return f"{done.events} events in {done.stretches} stretches were compacted"
     return f"{', '.join(event.contradicts)} contradict each other"
 
 

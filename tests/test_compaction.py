@@ -738,3 +738,29 @@ def test_what_others_record_meanwhile_is_looked_at(
         assert standings(ledger, "v0", "v1") == ["compacted", stands]
         assert ledger.verify().ok
         assert other.view(valid_at=NOON).value("x", "p") == 3
+
+
+def test_what_is_kept_of_many_passes_is_put_together(ledger: Ledger, path: Path) -> None:
+    versions(ledger, 60)
+    for left in range(50, 10, -1):
+        assert ledger.compact(versions=left).claims in (1, 10)
+    with closing(sqlite3.connect(path / "log.sqlite")) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM log_gone").fetchone()
+        (gaps_left,) = connection.execute("SELECT count(*) FROM log_gap").fetchone()
+    assert count <= 16
+    assert gaps_left <= 2
+    assert ledger.verify().ok
+    assert check_chain(path) == []
+    assert standings(ledger, "v0", "v48", "v49") == ["compacted", "compacted", "superseded"]
+
+
+def test_a_compaction_is_told_of_and_can_not_be_withdrawn(ledger: Ledger) -> None:
+    versions(ledger, 3)
+    done = ledger.compact(versions=1)
+    assert done.position is not None
+    stated = ledger._stream.payload(done.position)
+    assert "4 events in 2 stretches were compacted" in str(
+        ledger.view(valid_at=NOON).why(stated.id)
+    )
+    with pytest.raises(doxa.InvalidEvent, match="can't be brought back"):
+        ledger.withdraw(stated.id)
