@@ -354,8 +354,8 @@ def _declared(event: ev.Policy) -> str:
     if event.redacted:
         return f"{len(event.redacted)} events were erased"
     if event.compacted is not None:
-        done = event.compacted
-        return f"{done.events} events in {done.stretches} stretches were compacted"
+        said = event.compacted
+        return f"{said.events} events in {said.stretches} stretches were compacted"
     return f"{', '.join(event.contradicts)} contradict each other"
 
 
