@@ -290,6 +290,7 @@ class Usage:
         try:
             made.execute("PRAGMA synchronous = OFF")  # a power cut may cost warmth, and no more
             made.execute("PRAGMA trusted_schema = OFF")
+            made.execute("PRAGMA secure_delete = ON")  # of what is forgotten no byte is left
             if create:
                 made.execute("PRAGMA schema_version").fetchone()  # makes the file
         except BaseException:

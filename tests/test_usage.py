@@ -435,6 +435,15 @@ def test_uses_noted_in_a_log_that_went_on_otherwise_are_found_by_their_ids(tmp_p
             assert (set(first.ids), first.left) == ({"a", "b"}, 1)
 
 
+def test_of_what_is_forgotten_no_byte_is_left(tmp_path: Path) -> None:
+    usage = Usage(tmp_path / "usage.sqlite")
+    usage.touch([("", f"name of somebody {number}") for number in range(500)], 5)
+    assert b"name of somebody 77" in (tmp_path / "usage.sqlite").read_bytes()
+    usage.forget([("", f"name of somebody {number}") for number in range(500)])
+    usage.close()
+    assert b"somebody" not in (tmp_path / "usage.sqlite").read_bytes()
+
+
 def test_a_file_is_made_by_the_first_use_and_no_sooner(tmp_path: Path) -> None:
     usage = Usage(tmp_path / "usage.sqlite")
     usage.figures()
