@@ -37,6 +37,8 @@ BAD: tuple[Callable[[Fields, random.Random], Fields], ...] = (
     lambda fields, chance: {**fields, "recorded_at": "yesterday"},
     lambda fields, chance: {**fields, "subject": ""},
     lambda fields, chance: {**fields, "id": 7},
+    lambda fields, chance: {**fields, "event": chance.choice([[], None, 7, "clam", {}])},
+    lambda fields, chance: {**fields, "predicate": ["p"], "workspace": {}},
     lambda fields, chance: {name: v for name, v in fields.items() if name != "predicate"},
 )  # fmt: skip
 
@@ -74,7 +76,7 @@ def told_by(
         return str(error)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.randoms(use_true_random=False), st.booleans(), st.booleans())
 def test_no_line_of_an_import_leaves_the_value_behind(
     chance: random.Random, strict: bool, restamp: bool

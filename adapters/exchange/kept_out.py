@@ -103,7 +103,8 @@ def fallen(event: ev.Event, error: DoxaError, without: Mapping[ev.Ref, ValueReje
 
 _Found = tuple[str | None, str | None, str | None, list[object]]
 _SAID: Final = ("object", "text")
-_AROUND: Final = ("event", "recorded_at", "valid_until")  # keys that no claim keeps
+_KEYS: Final = frozenset({*ev.Claim.model_fields, "event", "recorded_at", "valid_until"})
+_OTHERS: Final = frozenset(ev.CLASSES) - {"claim"}
 
 
 def _of_event(event: ev.Event) -> _Found | None:
@@ -117,9 +118,11 @@ def _of_line(line: Line, fields: Mapping[str, Any], workspace: str | None) -> _F
     """What a line says: its workspace, id and predicate, ``None`` where they can't be read, and
     the values that may be an object or a text."""
     if fields:
-        if fields.get("event") != "claim":
+        if _text(fields.get("event")) in _OTHERS:
             return None
         place, id = fields.get("workspace", workspace or ""), fields.get("id")
+        if not _KEYS.issuperset(fields):  # one of them may be the workspace
+            place = None
         predicate = fields.get("predicate")
         return _text(place), _text(id), _text(predicate), list(_values(fields))
     text = shown(line.raw)
@@ -134,8 +137,7 @@ def _of_line(line: Line, fields: Mapping[str, Any], workspace: str | None) -> _F
 def _values(fields: Mapping[str, Any]) -> Iterator[object]:
     """What is or, under a key that no claim has, may have been meant as the object or text."""
     for name, value in fields.items():
-        meant = name not in ev.Claim.model_fields and name not in _AROUND
-        if (name in _SAID or meant) and not (name == "text" and value is None):
+        if (name in _SAID or name not in _KEYS) and not (name == "text" and value is None):
             try:
                 yield checked(value)
             except CallerError:  # no value that could be rejected
