@@ -7,12 +7,14 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import doxa
+from doxa.engine import bulk, gaps
 from doxa.engine.errors import CallerError, ConflictError
 from doxa.ledger import Ledger
 from doxa.oracle import Log, check_chain
@@ -109,7 +111,9 @@ def grown(ledger: Ledger, twin: Ledger, random: Random, clock: list[int]) -> Non
 @given(seed=st.integers(0, 2**32))
 def test_what_is_recorded_later_finds_everything_as_if_nothing_had_gone(seed: int) -> None:
     random, clock = Random(seed), [GRID[2]]
-    with TemporaryDirectory() as folder:
+    few = patch.object(gaps, "PASSES", random.choice((2, 16)))
+    short = patch.object(bulk, "MANY", random.choice((2, 64)))
+    with TemporaryDirectory() as folder, few, short:
         ledger, twin = (
             doxa.open(Path(folder) / name, clock=lambda: moment(clock[0])) for name in "lt"
         )
