@@ -173,8 +173,8 @@ def _check_rebuilt(ledger: Ledger, report: Report) -> None:
         return  # it is compared another time
     if fold.compacted != ledger.recorder.holes.at:
         return  # it was compacted meanwhile: it is compared another time
-    if not fold.position == anew.position == head:
-        return  # somebody went on writing: it is compared another time
+    if not fold.position == anew.position == head == ledger.recorder.head().position:
+        return  # somebody went on writing, perhaps erasing: it is compared another time
     for name in differences(fold, anew):
         report.problems.append(
             Problem(
