@@ -82,12 +82,6 @@ def a_new_log_is_not_flushed() -> Iterator[None]:
 
 
 @broken
-def what_a_killed_process_left_is_not_flushed() -> Iterator[None]:
-    with patch.object(disk, "settle", lambda connection, path, timeout: None):
-        yield
-
-
-@broken
 def the_folder_of_a_new_log_is_not_flushed() -> Iterator[None]:
     with patch.object(disk, "make_folder", lambda path: os.makedirs(path, exist_ok=True)):
         yield

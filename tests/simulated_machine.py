@@ -301,3 +301,6 @@ class Clock:
 
     def time(self) -> float:
         return self.now / 1e6
+
+    def time_ns(self) -> int:
+        return self.now * 1_000

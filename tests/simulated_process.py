@@ -71,6 +71,7 @@ class Program:
         self.ledger: doxa.Ledger | None = None
         self.stores: list[LogStore] = []
         self.left = work.steps
+        self.untold: list[list[Fields]] = []  # commits that nobody knows of, to be tried again
         self._shared: list[tuple[str, int, bytes]] = []
 
     def run(self) -> None:
@@ -256,11 +257,14 @@ class Program:
             raise Wrong(f"{attempt}: at {rows[-new].position}, but {before} was seen before")
 
     def _append(self) -> None:
-        events = self.work.author.commit()
         assert self.ledger is not None
-        ledger = self.ledger
+        ledger, untold = self.ledger, self.untold
+        again = untold.pop() if untold and self.random.random() < 0.5 else None
+        events = self.work.author.commit() if again is None else again
+        untold.append(events)
         keys = list(dict.fromkeys((e.get("workspace", ""), e["id"]) for e in events))
         attempt = self._tried("append", [keys], lambda: ledger.append(events).new)
+        untold.remove(events)
         if attempt.fate is Fate.ACKNOWLEDGED:
             self.work.author.learn(events)
 

@@ -241,7 +241,10 @@ def running_on(machine: Machine) -> Iterator[System]:
     """All that is done meanwhile is done on the machine."""
     system = System(machine)
     time = SimpleNamespace(
-        monotonic=machine.clock.monotonic, time=machine.clock.time, sleep=machine.sleep
+        monotonic=machine.clock.monotonic,
+        time=machine.clock.time,
+        time_ns=machine.clock.time_ns,
+        sleep=machine.sleep,
     )
     with ExitStack() as stack:
         stack.enter_context(sqlite_on(machine))

@@ -28,7 +28,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +54,8 @@ class Run:
 
     seed: int
     folder: Path
+    kinds: tuple[str, ...] = ()  # these faults alone
+    more: Mapping[str, float] = field(default_factory=dict)  # operations that are done more often
     trace: list[str] = field(default_factory=list)
     lives: int = 0
     events: int = 0
@@ -62,12 +64,17 @@ class Run:
         random = self.random = Random(self.seed)
         kinds = [kind for kind in (*LOSSES, *TROUBLES) if random.random() < 0.4]
         self.plan = Plan(
-            random, tuple(kinds), random.choice((10, 60, 250)), random.choice((0.0, 0.02, 0.2))
+            random,
+            self.kinds or tuple(kinds),
+            random.choice((10, 60, 250)),
+            random.choice((0.0, 0.02, 0.2)),
         )
         operations = {
             name: random.choice((0, 1, 1, 4)) * usual for name, usual in OPERATIONS.items()
         }
         operations["append"] += 1
+        for name, weight in self.more.items():
+            operations[name] += weight
         self.work = Workload(
             random, operations, random.choice((5, 15, 40)), embeds=random.random() < 0.2
         )
@@ -228,11 +235,12 @@ def placed(folder: Path, image: Image) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def run(seed: int) -> Run:
-    """One run. Raises `Wrong` with its story."""
+def run(seed: int, kinds: tuple[str, ...] = (), more: Mapping[str, float] | None = None) -> Run:
+    """One run, with faults of some ``kinds`` alone, and ``more`` of some operations. Raises
+    `Wrong` with its story."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        done = Run(seed, Path(folder))
+        done = Run(seed, Path(folder), kinds, more or {})
         done.trace.append(f"digest {done.go()}")
         return done
 

@@ -6,30 +6,42 @@ seed is run again by ``python -m tests.simulation SEED``.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
 import doxa
+from doxa.engine import disk as engine_disk
 from tests import simulated_sqlite
 from tests.broken_recorders import BROKEN
 from tests.recorder_support import environment
 from tests.simulated_disk import Cut, Disk, File, Folder, Written
 from tests.simulated_history import Attempt, Fate, History, Wrong, stored
-from tests.simulated_machine import LOSSES, TROUBLES
-from tests.simulation import run
+from tests.simulated_machine import LOSSES, TROUBLES, Clock, Killed, Machine, Plan, Process
+from tests.simulated_system import running_on
+from tests.simulation import placed, run
 from tests.support import ROOT
 
 RUNS, AT_ONCE = 200, 25
-ENOUGH = 400  # runs in which a broken recorder must have been found
-FIRST: dict[str, int] = {}  # where the rarest show themselves: to begin there loses no time
+ENOUGH = 200  # runs in which a broken recorder must have been found
+FOCUS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # faults and work that show it soon
+    "checkpoints_are_not_flushed": (("power",), {}),
+    "the_folder_of_a_new_log_is_not_flushed": (("power",), {}),
+    "a_deleted_lock_file_is_not_noticed": (("slow",), {"unlock": 10}),
+    "a_number_that_was_not_told_is_used_twice": (("error",), {}),
+    "a_power_cut_brings_old_caches_back": (("power",), {"erase": 20, "reopen": 10, "claim": 10}),
+    "erased_bytes_are_left_in_the_wal": ((), {"erase": 10, "claim": 10}),
+}
 
 if not simulated_sqlite.available():
     reason = "this Python's SQLite can't be reached, or is not for Unix"
@@ -38,9 +50,14 @@ if not simulated_sqlite.available():
     pytest.skip(reason, allow_module_level=True)
 
 
-def run_many(first: int, count: int) -> None:
+def run_many(
+    first: int,
+    count: int,
+    kinds: tuple[str, ...] = (),
+    more: dict[str, float] | None = None,
+) -> None:
     for seed in range(first, first + count):
-        run(seed)
+        run(seed, kinds, more)
 
 
 # ---------------------------------------------------------------- the runs
@@ -155,9 +172,81 @@ def test_a_hundred_rounds_of_killing_real_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_recorder_is_found(name: str) -> None:
-    first = FIRST.get(name, 0)
     with BROKEN[name](), pytest.raises(Wrong, match=r"python -m tests.simulation \d+"):
-        run_many(first, ENOUGH)
+        run_many(0, ENOUGH, *FOCUS.get(name, ()))
+
+
+# ---------------------------------------------------------------- one run by hand
+
+
+class Script(Plan):
+    """A plan in which nothing happens but what is asked for."""
+
+    strike: tuple[str, str] | None = None
+
+    def due(self, now: int, what: str) -> str | None:
+        if self.strike is None or self.strike[0] != what:
+            return None
+        kind, self.strike = self.strike[1], None
+        return kind
+
+
+def lived(folder: Path, disk: Disk, work: Callable[[Path, Script], None]) -> Disk:
+    """What one process does on a machine, until it ends with it."""
+    folder.mkdir()
+    plan = Script(Random(1), (), 1, 0.0)
+    machine = Machine(str(folder), disk, plan, Clock(), [])
+
+    def until_the_end() -> None:
+        with suppress(Killed, doxa.StorageError):
+            work(folder / "home" / "people.doxa", plan)
+
+    with running_on(machine):
+        machine.run([Process("a", 1, until_the_end)])
+        gc.collect()
+    assert machine.ended is not None
+    return machine.disk
+
+
+def told_again_after_a_crash(folder: Path) -> list[set[str]]:
+    """The ids that power cuts leave of a commit that was written by a process that ended before
+    the flush, and acknowledged by the next one, which found it there."""
+
+    def crash(path: Path, plan: Script) -> None:
+        ledger = doxa.open(path)
+        ledger.claim("x", "p", 1, id="first", source="s")
+        plan.strike = "flush", "fall"
+        ledger.claim("x", "p", 2, id="second", source="s")
+
+    def again(path: Path, plan: Script) -> None:
+        ledger = doxa.open(path)
+        ledger.claim("x", "p", 2, id="second", source="s")
+        told.append(True)
+        plan.strike = "write", "power"
+        ledger.claim("x", "p", 3, id="third", source="s")
+
+    told: list[bool] = []
+    disk = lived(folder / "one", Disk({("home",): None}), crash)
+    disk = lived(folder / "two", disk, again)
+    assert told
+    left = []
+    for seed in range(40):
+        with placed(folder / "look", disk.after_a_cut(Random(seed))) as ledger:
+            left.append({row.key[1] for row in stored(str(ledger / "log.sqlite"))})
+    return left
+
+
+def test_what_a_crash_left_unflushed_is_durable_before_it_is_acknowledged(tmp_path: Path) -> None:
+    assert all(ids == {"first", "second"} for ids in told_again_after_a_crash(tmp_path))
+
+
+def test_without_that_a_power_cut_would_undo_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_disk, "settle", lambda connection, path, timeout: None)
+    left = told_again_after_a_crash(tmp_path)
+    assert {"first"} in left
+    assert {"first", "second"} in left
 
 
 # ---------------------------------------------------------------- the disk
