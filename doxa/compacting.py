@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -168,9 +170,12 @@ class Compacting:
         return None
 
     def _unused(self) -> float:
-        """The share of the log's file that nothing uses."""
-        names = ("freelist_count", "page_count")
-        free, pages = (self.recorder.select(f"PRAGMA {name}")[0][0] for name in names)
+        """The share of the log's file that nothing uses, with what waits beside it in the WAL."""
+        names = ("freelist_count", "page_count", "page_size")
+        free, pages, size = (self.recorder.select(f"PRAGMA {name}")[0][0] for name in names)
+        path = self.recorder.path
+        with contextlib.suppress(OSError):
+            free += 0 if path is None else os.stat(f"{path}-wal").st_size // size
         return float(free / pages) if pages else 0.0
 
     if TYPE_CHECKING:

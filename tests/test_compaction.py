@@ -764,3 +764,22 @@ def test_a_compaction_is_told_of_and_can_not_be_withdrawn(ledger: Ledger) -> Non
     )
     with pytest.raises(doxa.InvalidEvent, match="can't be brought back"):
         ledger.withdraw(stated.id)
+
+
+def test_space_that_a_reader_keeps_comes_back_with_a_later_call(ledger: Ledger, path: Path) -> None:
+    versions(ledger, 300, text="word " * 200)
+    before = size_of(ledger)
+    ledger.recorder._writer._timeout = 0.2
+    with closing(sqlite3.connect(path / "log.sqlite", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM log").fetchone()
+        done = ledger.compact(versions=1)
+        assert done.claims == 299
+        assert done.pending is not None
+        assert "has not come back yet" in str(done)
+        assert ledger.verify().ok
+        reader.execute("COMMIT")
+    again = ledger.compact(versions=1)
+    assert (again.claims, again.pending) == (0, None)
+    assert (path / "log.sqlite").stat().st_size < before / 5
+    assert (path / "log.sqlite-wal").stat().st_size == 0
