@@ -14,8 +14,10 @@ import doxa
 from doxa.adapters.exchange.exporting import export_events
 from doxa.engine.sealing import NONCE, key_ids
 from doxa.engine.view import TruthView
+from tests.compactions import Corrector
 from tests.encrypted import EncryptedWalk, opened, stored
-from tests.histories import GRID, moment
+from tests.histories import DAY, GRID, moment
+from tests.test_purging_histories import purged_walk
 from tests.trials import Watch, first_difference
 from tests.walks import Walk, play, wander
 
@@ -112,3 +114,60 @@ def test_a_plain_ledger_goes_into_an_encrypted_one_by_its_lines(seed: int, tmp_p
         assert again.import_events(list(export_events(ledger))).set_aside == ()
         assert list(export_events(again)) == lines
     plain.close()
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**48))
+def test_purging_an_encrypted_ledger_changes_nothing_else_in_the_past(seed: int) -> None:
+    with TemporaryDirectory() as folder:
+        walk = EncryptedWalk(Path(folder))
+        try:
+            purged_walk(Random(seed), walk)
+            report = walk.ledger.verify()
+            assert report.ok, f"{report}\n{walk}"
+        finally:
+            walk.close()
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**48))
+def test_a_compacted_encrypted_ledger_answers_as_a_plain_one(seed: int) -> None:
+    random = Random(seed)
+    now = [GRID[2]]
+    with TemporaryDirectory() as folder:
+        keys, places = Path(folder) / "keys", (Path(folder) / "plain", Path(folder) / "sealed")
+        plain, sealed = (
+            doxa.open(place, keys=file, clock=lambda: moment(now[0]))
+            for place, file in zip(places, (None, keys), strict=True)
+        )
+        author = Corrector(random)
+        for _ in range(random.randint(10, 40)):
+            now[0] += random.choice((1, DAY // 8))
+            events = author.commit()
+            outcomes: list[int | str] = []
+            for ledger in (plain, sealed):
+                try:
+                    outcomes.append(ledger.append(events).new)
+                except (doxa.CallerError, doxa.ConflictError) as error:
+                    outcomes.append(error.code)
+            assert outcomes[0] == outcomes[1]
+            if isinstance(outcomes[0], int):
+                author.learn(events)
+            if random.random() < 0.1:
+                asked = random.choice(({"versions": 1}, {"versions": 2}, {"older_than": 0.1}))
+                done = [ledger.compact(**asked) for ledger in (plain, sealed)]
+                assert done[0].stretches == done[1].stretches
+        for ledger in (plain, sealed):
+            assert ledger.verify().ok
+        sealed.close()
+        sealed = doxa.open(places[1], keys=keys, clock=lambda: moment(now[0]))
+        for day in GRID:
+            for workspace in ("", "w"):
+                found = []
+                for ledger in (plain, sealed):
+                    view = ledger.view(valid_at=moment(day), workspace=workspace)
+                    named = author.ids.get((workspace, "claim"), [])
+                    found.append([view.standing(id, workspace=workspace) for id in named])
+                assert found[0] == found[1]
+        plain.close()
+        sealed.close()
