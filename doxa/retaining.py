@@ -13,7 +13,13 @@ from doxa.arguments import Instant, check_list, check_text, refuse_unknown
 from doxa.declaring import Declaring
 from doxa.engine import times
 from doxa.engine.collector import uncollected
-from doxa.engine.errors import CallerError, InvalidEvent, UnknownTarget, workspace_in_words
+from doxa.engine.errors import (
+    CallerError,
+    InvalidEvent,
+    StorageError,
+    UnknownTarget,
+    workspace_in_words,
+)
 from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE
 from doxa.using import Using
 
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from doxa.engine.events import Policy, Ref
     from doxa.engine.fading import Due, Wanted
     from doxa.engine.shelving import Swept
+    from doxa.engine.usage import Usage
 
 __all__ = ["Progress", "Retaining", "check_limit"]
 
@@ -243,12 +250,19 @@ class Retaining(Declaring, Using):
         with uncollected():
             belief = self._belief_now()
             due = faded(belief, usage, at, wanted, limit)
+        _check_read(usage)
         if named:
             others = {belief.graph.find(*one) for one in named}
             due = due._replace(numbers=[each for each in due.numbers if each not in others])
+
+        def still(belief: Belief, some: list[int]) -> list[int]:
+            found = still_due(belief, usage, some, at, wanted)
+            _check_read(usage)
+            return found
+
         return self._archive_due(
             due,
-            lambda belief, some: still_due(belief, usage, some, at, wanted),
+            still,
             reason,
             limit,
             dry_run,
@@ -344,6 +358,13 @@ def _still(
     from doxa.engine.shelving import archiving
 
     return archiving(belief, still(belief, some), reason)
+
+
+def _check_read(usage: Usage) -> None:
+    """Raises `StorageError` where it can't be seen just now what was used; of a damaged file that
+    is lost, and nothing was."""
+    if usage.problem is not None and usage.passing:
+        raise StorageError(f"{usage.problem}, so that nothing may be put away; try again")
 
 
 def check_limit(limit: object) -> None:

@@ -45,8 +45,12 @@ _USE: Final = (
     " position = excluded.position, recorded_at = excluded.recorded_at"
 )
 _SOUND: Final = f"typeof(last) = 'integer' AND last BETWEEN {FIRST} AND {LAST} AND count > 0"
-# What says that the file is no such file, or not whole; all else may pass.
+# What says that the file is no such file, or not whole; and what may pass.
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_PASSING: Final = (
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+    *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT),
+)
 
 
 _PLACED: Final = (  # whatever else somebody put there
@@ -77,6 +81,7 @@ class Usage:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.problem: str | None = None  # why it could not be read or written, the last time
+        self.passing = False  # whether that may be another thing the next time
         self._lock = threading.Lock()
         self._open: tuple[sqlite3.Connection, int] | None = None  # with the inode of its file
         self._inherited: list[sqlite3.Connection] = []  # of a parent process: not to be closed here
@@ -307,6 +312,7 @@ class Usage:
 
     def _failed(self, error: sqlite3.Error) -> str:
         self._drop()
+        self.passing = _code(error) in _PASSING
         place = "the usage" if self.path is None else self.path.name
         return f"{place} can't be used ({error}): how warm records are is not known"
 
@@ -333,9 +339,13 @@ def _inode(path: Path) -> int:
         return -1
 
 
+def _code(error: sqlite3.Error) -> int:
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
 def _damaged(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-    return code & 0xFF in _DAMAGE
+    return _code(error) in _DAMAGE
 
 
 def _no_table(error: sqlite3.Error) -> bool:

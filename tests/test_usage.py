@@ -320,6 +320,26 @@ def test_a_locked_file_is_waited_for_and_then_left(
         assert uses(ledger, "a") == [2]
 
 
+def test_nothing_is_put_away_while_it_can_not_be_seen_what_was_used(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("doxa.engine.usage.READING", 0.05)
+    with doxa.open(path) as ledger:
+        ask(ledger, reinforce=True)
+    other = sqlite3.connect(path / "usage.sqlite", isolation_level=None)
+    with doxa.open(path) as ledger:
+        other.execute("BEGIN EXCLUSIVE")
+        revision = ledger.revision
+        with pytest.raises(doxa.StorageError, match=r"locked.*try again"):
+            ledger.decay(now="2200-01-01")
+        with pytest.raises(doxa.StorageError, match="locked"):
+            ledger.maintain(now="2200-01-01")
+        assert ledger.revision == revision
+        other.execute("ROLLBACK")
+        other.close()
+        assert len(ledger.decay(now="2200-01-01")) == 2
+
+
 def test_a_folder_with_uses_and_no_log_yet_is_taken_for_a_ledger(path: Path) -> None:
     with doxa.open(path) as ledger:
         ask(ledger, reinforce=True)
