@@ -277,6 +277,7 @@ def stats(ledger: Ledger) -> dict[str, Any]:
     found: dict[str, Any] = {
         "path": None if ledger.path is None else str(ledger.path),
         "ledger": ledger.recorder.ledger_id,
+        "encrypted": ledger.encrypted,
         "revision": head,
         "recorded_at": None if not head else times.iso(graph.recorded_of(head)),
         "commits": sum(1 for last in graph.commit_last if last <= head),

@@ -73,7 +73,7 @@ def test_without_keys_or_with_others_it_is_the_callers_mistake(place: Path) -> N
 
 
 def test_the_keys_of_one_command_are_not_those_of_the_next(place: Path) -> None:
-    ok("stats", place / "ledger", "--keys", place / "keys")
+    assert answer("stats", place / "ledger", "--keys", place / "keys")["encrypted"]
     assert run("stats", place / "ledger").exit_code == 2
 
 
