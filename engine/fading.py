@@ -28,6 +28,7 @@ from doxa.engine.usage import Key, Since, Usage, Used
 
 __all__ = ["Due", "Vitals", "Wanted", "expired", "faded", "keys_of", "still_due", "vitals"]
 
+FEW: Final = 10_000  # claims whose uses are looked up one by one, rather than all uses read
 _NEVER: Final = Used(NEG, 0)
 
 
@@ -275,6 +276,8 @@ def _with_uses(
     finite = limits[np.isfinite(limits)]
     if not len(rows) or not len(finite):
         return last
+    if len(rows) <= FEW:
+        return _with_old_uses(graph, usage, rows, last)
     at = int(now - max(0.0, float(finite.max()))) - 1
     uses = usage.since(at)
     if not len(uses.last):

@@ -11,13 +11,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import doxa
-from doxa.engine import shelving
+from doxa.engine import fading, shelving
 from doxa.engine.decay import BELOW, DAY, SEVEN_DAYS, decay, floored, horizon
 from doxa.engine.fading import Wanted, faded, still_due, vitals
 from doxa.engine.graph import CLAIM, entity
@@ -332,7 +333,8 @@ def test_the_pass_finds_what_looking_at_each_claim_finds(
         for key in [*log.claims]:
             if random.random() < 0.3:
                 at = walk._now + random.choice((0, 3, 10)) * DAY
-                ledger._usage.touch([key] * random.choice((1, 5)), at)
+                placed = random.choice((None, ledger._stream.capture()[0].belief.graph))
+                ledger._usage.touch([key] * random.choice((1, 5)), at, placed)
         for days in (0, 5, 20, 21, 22, 40, 400):
             now = walk._now + days * DAY
             for wanted in (
@@ -342,7 +344,8 @@ def test_the_pass_finds_what_looking_at_each_claim_finds(
                 Wanted(None, "hypothesis", now - 10 * DAY, protecting=True),
             ):
                 belief = ledger._stream.capture()[0].belief
-                due = faded(belief, ledger._usage, now, wanted)
+                with patch.object(fading, "FEW", random.choice((0, 10_000))):
+                    due = faded(belief, ledger._usage, now, wanted)
                 assert (set(due.numbers), due.kept) == _due_by_hand(ledger, now, wanted), wanted
                 assert len(due.numbers) == len(set(due.numbers))
                 if wanted.before is None and wanted.kind is None:

@@ -432,7 +432,11 @@ def test_uses_are_counted_kept_and_forgotten(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "usage.sqlite"]
 
 
-def test_uses_noted_in_a_log_that_went_on_otherwise_are_found_by_their_ids(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [0, 10_000])
+def test_uses_noted_in_a_log_that_went_on_otherwise_are_found_by_their_ids(
+    tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("doxa.engine.fading.FEW", few)
     day = datetime(2024, 1, 1, tzinfo=UTC)
 
     def filled(name: str, ids: str, at: datetime) -> Path:
