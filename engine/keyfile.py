@@ -51,6 +51,7 @@ class KeyFile:
         self._keys: dict[bytes, bytes] = {}
         self._ids: dict[bytes, bytes] = {}  # whose → id
         self._seen = 0, 0  # the file's number on the disk, and up to where it was read
+        self._durable = 0  # up to where it is known to be flushed
         with _opened(path) as file:
             self.ledger, self._secret = _header(path, os.pread(file, SIZE, 0))
             self._check_mode(file)
@@ -62,8 +63,7 @@ class KeyFile:
     @classmethod
     def made(cls, path: Path, ledger: str) -> KeyFile:
         """The file at a path, made for a ledger where there is none. Raises `StorageError`."""
-        if not path.exists():
-            _make(path, ledger)
+        _make(path, ledger)
         return cls(path)
 
     def _check_mode(self, file: int) -> None:
@@ -117,6 +117,7 @@ class KeyFile:
                     "that was there"
                 )
             upto, keys, ids, destroyed = SIZE, {}, {}, set()
+            self._durable = 0
         whole = found.st_size - found.st_size % SIZE
         content = os.pread(file, whole - upto, upto)
         sound = True
@@ -164,11 +165,20 @@ class KeyFile:
             found = {owner: self._ids.get(digest) for owner, digest in digests.items()}
             made = {owner: id for owner, id in found.items() if id is not None}
             if len(made) == len(found):
+                self._flush()
                 return made
             with self._locked() as file:
                 self._read(file)
                 new = [each for each in dict.fromkeys(digests.values()) if each not in self._ids]
                 self._append(file, [(_KEY, self._fresh(), each, os.urandom(KEY)) for each in new])
+
+    def _flush(self) -> None:
+        """Has the disk keep what another process wrote, and perhaps died before it was flushed."""
+        upto = self._seen[1]
+        if upto > self._durable:
+            with self._refusing(), self._open(os.O_RDONLY) as file:
+                os.fsync(file)
+            self._durable = upto
 
     def _fresh(self) -> bytes:
         while (id := os.urandom(ID)) in self._keys or id in self.destroyed:
@@ -184,10 +194,18 @@ class KeyFile:
         self._finish()
 
     def _append(self, file: int, records: list[tuple[bytes, bytes, bytes, bytes]]) -> None:
-        """Adds records at the end, whole ones behind whole ones, and takes them in."""
+        """Adds records at the end, whole ones behind whole ones, and takes them in. None stays
+        where they can't be flushed."""
         end = os.fstat(file).st_size
-        _write(file, b"".join(_record(*each) for each in records), end - end % SIZE)
+        end -= end % SIZE
+        try:
+            _write(file, b"".join(_record(*each) for each in records), end)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(file, end)
+            raise
         self._read(file)
+        self._durable = self._seen[1]
 
     def _finish(self) -> None:
         """Overwrites the keys that are noted as destroyed."""
@@ -204,10 +222,14 @@ class KeyFile:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
         """The file, to be written to by nobody else. Raises `StorageError`."""
+        with self._refusing(), self._open(os.O_RDWR) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+
+    @contextlib.contextmanager
+    def _refusing(self) -> Iterator[None]:
         try:
-            with self._open(os.O_RDWR) as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield file
+            yield
         except OSError as error:
             raise StorageError(
                 f"{self.path}: {error.strerror or error}; no key could be written, so nothing was "
@@ -279,18 +301,20 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _make(path: Path, ledger: str) -> None:
-    """Makes a file with its first record, whole or not at all; another one's may come first."""
+    """Makes a file with its first record, whole or not at all, unless there is one; durably, also
+    where another process has made it just now."""
     head = _MAGIC + bytes.fromhex(ledger) + os.urandom(32)
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            _write(file, head + _sum(head, 8), 0)
-            with contextlib.suppress(FileExistsError):
-                os.link(temporary, path)
-        finally:
-            os.close(file)
-            os.unlink(temporary)
+        if not path.exists():
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                _write(file, head + _sum(head, 8), 0)
+                with contextlib.suppress(FileExistsError):
+                    os.link(temporary, path)
+            finally:
+                os.close(file)
+                os.unlink(temporary)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -222,6 +222,53 @@ def test_an_older_copy_that_is_put_back_is_believed_and_no_key_is_used_that_it_l
     assert KeyFile(path).find(BOB) == fresh
 
 
+@pytest.mark.parametrize("broken", ["pwrite", "fsync"])
+def test_a_key_that_cannot_be_flushed_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    path = tmp_path / "keys"
+    file = KeyFile.made(path, LEDGER)
+    first = file.ids([ADA])
+    before, whole = path.read_bytes(), getattr(os, broken)
+
+    def fail(file: int, *rest: object) -> None:
+        if broken == "pwrite":
+            whole(file, b"half of it", rest[1])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, broken, fail)
+    with pytest.raises(StorageError, match=r"No space left.*nothing was recorded"):
+        file.ids([BOB])
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert file.find(BOB) is None
+    assert KeyFile(path).ids([ADA, BOB])[ADA] == first[ADA]
+
+
+def test_a_key_that_another_process_wrote_is_flushed_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "keys"
+    KeyFile.made(path, LEDGER).ids([ADA])  # which may have died before it was flushed
+    other, flushed, fsync = KeyFile(path), [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (flushed.append(file), fsync(file)))
+    other.ids([ADA])
+    assert len(flushed) == 1
+    other.ids([ADA])
+    assert len(flushed) == 1
+
+
+def test_keys_that_are_there_are_used_from_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    made = KeyFile.made(path, LEDGER).ids([ADA])
+    path.chmod(0o400)
+    file = KeyFile(path)
+    assert file.ids([ADA]) == made
+    if os.geteuid():  # root can write all the same
+        with pytest.raises(StorageError, match="make the key file writable"):
+            file.ids([BOB])
+
+
 def test_many_at_once_get_one_key_each(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     found: list[dict[Owner, bytes]] = []
