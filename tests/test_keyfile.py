@@ -250,12 +250,17 @@ def test_a_key_that_another_process_wrote_is_flushed_before_it_is_used(
 ) -> None:
     path = tmp_path / "keys"
     KeyFile.made(path, LEDGER).ids([ADA])  # which may have died before it was flushed
-    other, flushed, fsync = KeyFile(path), [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: (flushed.append(file), fsync(file)))
-    other.ids([ADA])
-    assert len(flushed) == 1
-    other.ids([ADA])
-    assert len(flushed) == 1
+    other, fsync = KeyFile(path), os.fsync
+    flushed: list[int] = []
+
+    def flushing(file: int) -> None:
+        flushed.append(file)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    for _ in range(2):
+        other.ids([ADA])
+        assert len(flushed) == 1
 
 
 def test_keys_that_are_there_are_used_from_a_file_that_cannot_be_written(tmp_path: Path) -> None:
