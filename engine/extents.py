@@ -222,7 +222,8 @@ class Extents(Direct):
         for row in named:
             self.changes.sources.setdefault(row, cause)
             for support in graph.supports_from(row):
-                self._renew_later(entity(SUPPORT, support), moved, cause)
+                if graph.s_pos[support] <= graph.position:  # not of a commit still to be linked
+                    self._renew_later(entity(SUPPORT, support), moved, cause)
             for correction in graph.r_corrections.get(row):
                 self._renew_later(entity(CORRECTION, correction), moved, cause)
 

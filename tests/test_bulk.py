@@ -557,6 +557,14 @@ HISTORIES: dict[str, list[list[Fields]]] = {
         [support("r", "a", because=["p"], stance="refutes")],
         [withdraw("x", target="w"), withdraw("y", target="a", **HALF)],
     ],
+    "a source that comes back before what it supports later": [
+        [claim("a", source="A"), claim("b", source="B")],
+        [withdraw("u", target="b", **HALF)],
+        [withdraw("w", source="A", **HALF)],
+        [withdraw("x", target="w")],
+        [support("s", "b", source="A"), support("t", "a", source="A", **HALF)],
+        [claim("c", because=["a"])],
+    ],
     "what contradicts": [
         [claim("a"), claim("b", 2), claim("c")],
         [withdraw("w", target="a")],

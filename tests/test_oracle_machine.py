@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -155,6 +155,7 @@ def test_a_small_history_agrees_at_every_pair_of_coordinates(seed: int) -> None:
 
 @settings(max_examples=max(5, settings().max_examples // 10))
 @given(seed=st.integers(0, 2**48))
+@example(seed=13291740)  # a source comes back before supports that are read along with that
 def test_a_ledger_that_was_closed_and_opened_is_the_one_that_was_never_closed(seed: int) -> None:
     with walking(True) as walk:
         wander(Random(seed), walk, LENGTH)
