@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from doxa.engine import codec
 from doxa.engine.documents import documents
 from doxa.engine.errors import DamageError
-from doxa.engine.graph import NONE, Graph
+from doxa.engine.graph import Graph
 from doxa.engine.holes import Moved
 from doxa.engine.log import Row
 from doxa.engine.outcomes import Gap, Unavailable
@@ -49,8 +49,6 @@ class Search:
         self.words: Lexical = Lexical(kept, store.ledger_id, self._link)
         self.vectors: Vectors = Vectors(kept, store.ledger_id, self._hex)
         self._lock = threading.Lock()  # held by whoever makes the indexes grow
-        self._erasures = NONE  # how many there were when the indexes last grew
-        self._compacted = 0  # and where the last compaction was stated
         _searches.add(self)
 
     def _start_in_child(self) -> None:
@@ -96,10 +94,12 @@ class Search:
         return self.words.position
 
     def _forget_erased(self, graph: Graph) -> None:
-        """Forgets all where something was erased or compacted since the indexes last grew."""
-        seen, self._erasures = self._erasures, len(graph.redactions)
-        before, self._compacted = self._compacted, 0 if graph.gone is None else graph.gone.at
-        if seen not in (NONE, self._erasures) or (seen != NONE and before != self._compacted):
+        """Forgets all where something was erased or compacted behind where the indexes end: they
+        were made, or read from the cache, with it."""
+        last = max((graph.p_pos[row] for row in graph.redactions[-1:]), default=0)
+        if graph.gone is not None:
+            last = max(last, graph.gone.at)
+        if 0 < self.words.position < last:
             self.words.forget()
             self.vectors.forget()
 
@@ -114,7 +114,6 @@ class Search:
             blank = np.fromiter(graph.erased, np.int64, len(graph.erased))
             self.vectors.erase(pool, np.isin(np.asarray(pool.entities), blank))
             self.words.discard()
-            self._erasures = len(graph.redactions)
 
     def embed(
         self,

@@ -212,3 +212,17 @@ def test_the_hash_of_a_name_that_is_gone_is_gone(anew: bool) -> None:
         names.seal()
     assert text_hash(b"gone", names.secret) not in names.hashes().tolist()
     assert [names.find(text) for text in ("", "kept", "gone", "last")] == [*codes[:2], -1, codes[3]]
+
+
+def test_an_index_that_another_ledger_read_from_the_cache_is_made_anew(tmp_path: Path) -> None:
+    with doxa.open(tmp_path) as one, doxa.open(tmp_path) as other:
+        one.claim("x", "p", WORD, id="a", source="s")
+        one.claim("x", "q", "kept", id="b", source="s")
+        one.index()
+        # read as it lies there, with nothing to be added
+        assert other.recall(WORD, view=other.view(valid_at=JUNE)).hits
+        purged(one, "a")
+        assert not other.recall(WORD, view=other.view(valid_at=JUNE)).hits
+        assert other.index()["saved"]
+        assert held(tmp_path) == []
+        assert other.recall("kept", view=other.view(valid_at=JUNE)).hits
