@@ -13,7 +13,6 @@ from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Standing
 from doxa.engine.errors import CallerError, ConflictError, DuplicateId
-from doxa.engine.graph import NONE
 from doxa.engine.insight import (
     KIND,
     SEVERAL,
@@ -152,7 +151,7 @@ class Dreaming(Using):
     def _there(self, workspace: str, id: str) -> bool:
         """Whether an id is in the log by now, whoever recorded it."""
         fold, _ = self._stream.capture(wait=True)
-        return fold.belief.graph.find(workspace, id) != NONE
+        return fold.belief.graph.taken(workspace, id)
 
 
 class _Run:

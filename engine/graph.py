@@ -288,6 +288,12 @@ class Graph(Rows):
         if one.subject is not None:
             self.erased_about.setdefault(one.subject, []).append(number >> 3)
 
+    def taken(self, workspace: str, id: str) -> bool:
+        """Whether an id is that of an event, or of one that was compacted."""
+        if self.find(workspace, id) != NONE:
+            return True
+        return self.gone is not None and self.gone.event(workspace, id) != NONE
+
     def erased_claims(self, subject: str, predicate: str | None) -> list[int]:
         """The erased claims that were about a subject, and a predicate where one is given, in log
         order. Two digests, and O(those about the subject)."""

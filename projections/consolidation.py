@@ -154,7 +154,7 @@ class _Planner:
         workspace = block.events[0].workspace
         ids = sorted(block.events[n].id for n in pair)
         id = keyed("contradiction", ids)
-        if self.graph.find(workspace, id) != NONE:
+        if self.graph.taken(workspace, id):
             return None
         event = ev.Policy(
             id=id,

@@ -131,6 +131,8 @@ class Observations:
         older = [row for row in resting if self._replaced(row, found, evidence)]
         supersedes = tuple(self.graph.claim_id(row) for row in older)
         replacing = [self._correction(claim, id) for id in supersedes]
+        if found == NONE and self.graph.taken(claim.workspace, claim.id):
+            return Told("settled", reason=f"{claim.id!r} was compacted, and does not come back")
         if found == NONE:
             if not resting and all(self._archived(row) for row in rows):
                 return None  # nobody wants to see it, in whatever words

@@ -303,6 +303,7 @@ def test_a_server_that_stays_busy_is_asked_so_often_and_no_more() -> None:
         "9" * 400,
         format_datetime(datetime.now(UTC) + timedelta(days=400), usegmt=True),
     ],
+    ids=["an hour", "for ever", "a day next year"],
 )
 def test_a_server_that_wants_to_be_left_alone_for_long_is(told_to_wait: str) -> None:
     with serving(raw(b"", 429, Retry_After=told_to_wait)) as server:
@@ -468,7 +469,7 @@ def test_a_key_does_not_go_unencrypted_to_another_machine() -> None:
         {"settings": {"seed": float("nan")}},
         {"settings": {"seed": object()}},
     ],
-    ids=str,
+    ids=lambda options: str(options).partition(" at 0x")[0],
 )
 def test_bounds_that_are_none_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(doxa.CallerError, match="an endpoint's"):
