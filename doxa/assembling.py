@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from doxa.arguments import Instant, check_text, check_view, refuse_unknown
 from doxa.calibrating import Calibrating
 from doxa.engine import times
-from doxa.engine.errors import CallerError, ViewMoved
+from doxa.engine.errors import CallerError, Compacted, ViewMoved
 from doxa.using import check_sides, printed_records
 from doxa.views import TruthView
 
@@ -152,13 +152,20 @@ class Assembling(Calibrating):
     ) -> Replay:
         """Renders a receipt's request again at its own view and compares every byte.
 
-        ``count`` is the counter that was used, if any: the receipt has only its name.
+        ``count`` is the counter that was used, if any: the receipt has only its name. What was
+        erased since is named, and where something was compacted that the request rested on, that
+        is the difference.
         """
         from doxa.engine.assembly import as_receipt, replay
+        from doxa.engine.receipt import Replay
 
         given = as_receipt(receipt)
         fold, _ = self._stream.capture()
-        return replay(fold.registry, given, self._view_of(given), self._stream.rows, count=count)
+        view = self._view_of(given)
+        try:
+            return replay(fold.registry, given, view, self._stream.rows, count=count)
+        except Compacted as error:
+            return Replay(False, "", (str(error),))
 
     def _view_of(self, receipt: Receipt) -> TruthView:
         at = receipt.view
