@@ -54,7 +54,7 @@ class Purged:
 
     ``erased`` are the events that lose their content, in log order; ``bytes`` is the content of all
     of them. ``residue`` are the registered texts and derived claims that declare a purged record
-    and still have theirs. ``already`` are ids that were erased before. ``unreachable`` names the
+    and still have theirs. ``already`` are those of the ids that were erased before. ``unreachable`` names the
     copies that no ledger can erase. ``policy`` is the id of the event that records it, and
     ``revision`` its position; ``pending`` says what could not be cleared yet.
     """
@@ -127,7 +127,8 @@ class Erasing:
         as residue, and go too ``with_residue``. Of a ``dry_run`` nothing is written. ``reason`` is
         recorded. Raises `UnknownTarget` for an id that is not there, `InvalidEvent` for one that is
         not archived; nothing is erased then. Repeat the call where ``pending`` says that a reader
-        kept old bytes from being cleared.
+        kept old bytes from being cleared, for the residue, or where something was said of a record
+        after it was erased: that goes as well then.
         """
         names = [ids] if isinstance(ids, str) else check_list(ids, "ids")
         check_text(workspace, "workspace")
@@ -254,8 +255,7 @@ def _planned(
                 f"{name!r} is a {kind_of(graph, found)}; claims, summaries and citations are "
                 "purged, and what was said of a claim alone goes with it"
             )
+        targets.append(found)
         if found in graph.erased:
             already.append(name)
-        else:
-            targets.append(found)
     return plan(fold.belief, fold.registry, targets, with_residue=with_residue), tuple(already)

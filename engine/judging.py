@@ -302,6 +302,9 @@ class _Close:
         if not view.belief.live(row, view.v, view.k):
             detail = f"{name_of(id)!r} is not live"
             self.problems.append(Problem(Reason.MISSING_SUPPORT, detail, name_of(id)))
+        elif entity(SUPPORT, row) in view.graph.erased:
+            detail = f"{name_of(id)!r} was erased"
+            self.problems.append(Problem(Reason.MISSING_SUPPORT, detail, name_of(id)))
         elif not view.in_sight(claim):
             unknown, about = Standing.NOT_YET_KNOWN, view.graph.claim_id(claim)
             detail = f"{about!r}, which {name_of(id)!r} is about, is {unknown} here"

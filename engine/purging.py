@@ -61,7 +61,8 @@ def kind_of(graph: Graph, number: int) -> str:
 def plan(
     belief: Belief, registry: Registry, targets: Iterable[int], *, with_residue: bool = False
 ) -> Plan:
-    """What purging claims and artefacts erases. O(what is said of them)."""
+    """What purging claims and artefacts erases; of those that are erased already, what was said of
+    them since, and their residue. O(what is said of them)."""
     graph = belief.graph
     chosen: dict[int, None] = {}
     waiting, found = list(targets), Plan()
@@ -69,12 +70,12 @@ def plan(
         for number in waiting:
             chosen.update(dict.fromkeys(_with(graph, number)))
         found_now = dict.fromkeys((*_residue(graph, registry, chosen), *_shown(graph, chosen)))
-        residue = [number for number in found_now if number not in chosen]
+        waiting = [number for number in found_now if number not in chosen]
+        residue = [number for number in waiting if number not in graph.erased]
         if not with_residue:
             found.residue = sorted(residue, key=graph.position_of)
             break
         found.to_archive += [n for n in residue if not archived_now(belief, n)]
-        waiting = residue
     chosen.update(dict.fromkeys(_policies_alone(graph, chosen)))
     fresh = [number for number in chosen if number not in graph.erased]
     found.erased = sorted(fresh, key=graph.position_of)

@@ -226,3 +226,50 @@ def test_an_index_that_another_ledger_read_from_the_cache_is_made_anew(tmp_path:
         assert other.index()["saved"]
         assert held(tmp_path) == []
         assert other.recall("kept", view=other.view(valid_at=JUNE)).hits
+
+
+# ---------------------------------------------------------------- purging again
+
+
+def test_what_is_said_of_a_purged_claim_later_goes_when_it_is_purged_again() -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        purged(ledger, "a")
+        ledger.support("a", id="late", source={"id": "t", "quote": f"{WORD} after all"})
+        ledger.verify_claim("a", id="v", reason=f"{WORD} seen")
+        again = ledger.purge("a")
+        assert [one.id for one in again.erased] == ["late", "v"]
+        assert (again.already, again.revision) == (("a",), ledger.revision)
+        assert WORD not in "\n".join(export_events(ledger))
+        assert ledger.purge("a").erased == ()
+        assert ledger.verify().ok
+
+
+def test_the_residue_of_an_earlier_purge_goes_when_it_is_asked_for_later() -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", 1, id="a", source="s")
+        ledger.cite("it says one", claim="a", id="q")
+        ledger.summarize("one, says q", citations=["q"], id="n")
+        assert [one.id for one in purged(ledger, "a").residue] == ["q"]
+        assert [one.id for one in ledger.purge("a", dry_run=True).residue] == ["q"]
+        done = ledger.purge("a", with_residue=True)
+        assert [one.id for one in done.erased] == ["q", "n"]
+        assert ledger.purge("a").residue == ()
+        assert ledger.purge("a", with_residue=True).erased == ()
+        assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_text_that_rests_on_an_erased_quote_alone_is_not_served(known: bool) -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", WORD, id="a", source={"id": "s", "quote": f"{WORD} it is"})
+        ledger.support("a", id="more", source={"id": "t", "quote": f"{WORD} too"})
+        then = ledger.revision
+        receipt = ledger.assemble(WORD, view=ledger.view(valid_at=JUNE)).receipt
+        purged(ledger, "a")
+        view = ledger.view(valid_at=JUNE, known_at=then if known else None)
+        texts = [{"id": s, "text": WORD, "supports": [s]} for s in ("a/support", "more")]
+        block = ledger.assemble("q", view=view, candidates=texts)
+        assert WORD not in block.text
+        assert {str(one.reason) for one in block.left_out} == {"missing_support"}
+        assert WORD not in ledger.replay(receipt).text
