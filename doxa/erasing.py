@@ -54,9 +54,9 @@ class Purged:
 
     ``erased`` are the events that lose their content, in log order; ``bytes`` is the content of all
     of them. ``residue`` are the registered texts and derived claims that declare a purged record
-    and still have theirs. ``already`` are those of the ids that were erased before. ``unreachable`` names the
-    copies that no ledger can erase. ``policy`` is the id of the event that records it, and
-    ``revision`` its position; ``pending`` says what could not be cleared yet.
+    and still have theirs. ``already`` are those of the ids that were erased before.
+    ``unreachable`` names the copies that no ledger can erase. ``policy`` is the id of the event
+    that records it, and ``revision`` its position; ``pending`` says what could not be cleared yet.
     """
 
     erased: tuple[Record, ...]

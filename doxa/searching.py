@@ -100,8 +100,9 @@ class Search:
         if graph.gone is not None:
             last = max(last, graph.gone.at)
         if 0 < self.words.position < last:
+            pool = self.words.pool
             self.words.forget()
-            self.vectors.forget()
+            self.vectors.forget(pool)
 
     def discard(self) -> None:
         """Removes what is kept of erased events: the index of words, which is made anew from the

@@ -156,6 +156,7 @@ class Vectors:
         self._files = None if folder is None else Matrices(folder, ledger, link)
         self._stores: dict[tuple[str, int], _Store] = {}
         self._probes: dict[str, tuple[object, int]] = {}  # by name: a function, its dimension
+        self._retired: list[weakref.ref[Pool]] = []  # whose documents are others now
         self.start_locks()
         _opened.add(self)
 
@@ -228,15 +229,16 @@ class Vectors:
             store = self._looked_up(pool, embedder.name, dimension)
             first, end = store.rows.count, len(pool.entities)
             end = end if limit is None else min(end, first + limit)
-            while (at := store.rows.count) < end:
+            while (at := store.rows.count) < end and not self._is_retired(pool):
                 numbers = range(at, min(at + embedder.batch, end))
                 vectors = _embedded(embedder, texts(numbers), numbers, dimension)
                 with self._looking:
-                    if store.rows.count == at:  # else another process has stored more meanwhile
+                    # else another process has stored more meanwhile, or something was erased
+                    if store.rows.count == at and not self._is_retired(pool):
                         store.append(vectors)
                 if progress is not None:
                     progress(min(store.rows.count, end) - first, end - first)
-            return max(0, end - first)
+            return max(0, min(store.rows.count, end) - first)
 
     def _probed(
         self, pool: Pool, texts: Callable[[Sequence[int]], Sequence[str]], embedder: Embedder
@@ -263,10 +265,17 @@ class Vectors:
         """Whether there are vectors in memory."""
         return any(store.rows.count for store in list(self._stores.values()))
 
-    def forget(self) -> None:
-        """Forgets what is in memory; what is on disk is read again when it is asked for."""
+    def forget(self, pool: Pool | None = None) -> None:
+        """Forgets what is in memory; what is on disk is read again when it is asked for. Whoever is
+        at embedding the documents of a ``pool`` that is of no use any more adds nothing."""
         with self._looking:
+            if pool is not None:
+                there = [each for each in self._retired if each() is not None]
+                self._retired = [*there, weakref.ref(pool)]
             self._stores = {}
+
+    def _is_retired(self, pool: Pool) -> bool:
+        return any(each() is pool for each in self._retired)
 
     def discard(self) -> None:
         """Forgets everything, and removes the files. Raises `OSError`."""
@@ -285,6 +294,7 @@ class Vectors:
             store.append(rows.take(np.flatnonzero(~gone[: rows.count])))
             kept.append(store)
         left = _Left(pool.entities[~gone], pool.positions[~gone])
+        self.forget(pool)
         self.discard()
         self._stores = {(store.name, store.dimension): store for store in kept}
         self.save(left)

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import doxa
@@ -273,3 +274,31 @@ def test_a_text_that_rests_on_an_erased_quote_alone_is_not_served(known: bool) -
         assert WORD not in block.text
         assert {str(one.reason) for one in block.left_out} == {"missing_support"}
         assert WORD not in ledger.replay(receipt).text
+
+
+# ---------------------------------------------------------------- vectors
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_who_waits_to_embed_while_a_claim_is_purged_gives_no_document_anothers_vector(
+    tmp_path: Path, here: bool
+) -> None:
+    def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0, float(text.rsplit(" ", 1)[-1])] for text in texts]
+
+    embedder = doxa.Embedder("e", embed, dimension=2)
+    with doxa.open(tmp_path, embedder=embedder) as ledger, doxa.open(tmp_path) as other:
+        for number in range(20):
+            ledger.claim("x", f"p{number}", number, id=f"c{number}", source="s")
+        search = ledger._searching()
+        search.follow()
+        waiting = search.words.pool
+        purged(ledger if here else other, "c3", "c7")
+        search.follow()
+        assert search.vectors.follow(waiting, search._said, embedder) == 0
+        ledger.index()
+        rows = search.vectors.rows(search.words.pool, "e", 2, 18)
+        assert rows is not None
+        found = rows.take(np.arange(18))
+        left = [n for n in range(20) if n not in (3, 7)]
+        assert np.allclose(found[:, 1] / found[:, 0], left)
