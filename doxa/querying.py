@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -143,7 +144,11 @@ class Querying:
             if self._served is None:
                 from doxa.projections.serving import Served
 
-                self._served = Served(self._believed, self._publication())
+                publication = self._publication()
+                if publication is not None and belief.graph.redactions:
+                    with contextlib.suppress(OSError):  # by a process that was killed since
+                        publication.discard_misfit()
+                self._served = Served(self._believed, publication)
                 self._served_after = after
             return self._served
 

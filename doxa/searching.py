@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
@@ -47,6 +48,9 @@ class Search:
         self._stream, self._store = stream, store
         kept = None if folder is None else folder / CACHE / FOLDER
         self.words: Lexical = Lexical(kept, store.ledger_id, self._link)
+        if not self.words.position and store.last_tagged(codec.ERASING):
+            with contextlib.suppress(OSError):  # it may be of before, by a process killed since
+                self.words.discard()
         self.vectors: Vectors = Vectors(kept, store.ledger_id, self._hex)
         self._lock = threading.Lock()  # held by whoever makes the indexes grow
         _searches.add(self)

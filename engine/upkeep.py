@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 from doxa.engine import checkpoint
 from doxa.engine import events as ev
+from doxa.engine.codec import ERASING
 from doxa.engine.erasures import Erasures
 from doxa.engine.errors import StorageError
 from doxa.engine.fold import Fold
@@ -46,6 +48,9 @@ class Upkeep:
                 self.path, store.ledger_id, store.clean_link_at, payload, self.erasures, self.cipher
             )
             self._misfit = fold is None
+            if self._misfit and self.store.last_tagged(ERASING):
+                with contextlib.suppress(OSError):  # it may be of before, by a process killed since
+                    self.discard()
         found = Fold(payload, self.erasures) if fold is None else fold
         found.without(gone)
         self.position = found.position

@@ -190,6 +190,15 @@ class Publication:
         if self.folder.is_dir():
             self._sweep(())
 
+    def discard_misfit(self) -> None:
+        """Removes what is published where it does not fit the log, and what killed publishers left:
+        it may hold what was erased. Raises `OSError`."""
+        with self._locked() as got:
+            if got and (found := self.manifest()) is not None:
+                self._sweep(found.files + found.before)
+            elif got:
+                self.discard()
+
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool]:
         """Whether nobody else is publishing: then nobody else can until this ends."""

@@ -156,6 +156,7 @@ class Served:
         self._mutex = threading.Lock()  # held by whoever uses or changes the instance
         self._renewing = threading.Lock()  # held by whoever makes another
         self._instance: _Instance | None = None
+        self._blank = 0  # how many events had no content when it was begun
         self._tried = 0  # the head when publishing was last thought of
         self._stamp: tuple[int, int] | None = None  # of the manifest that was looked at then
         _served.add(self)
@@ -202,6 +203,8 @@ class Served:
             belief, head = self._capture()
             self._renew(belief, head)
             with self._mutex:
+                if self._blank < len(belief.graph.blank):  # it may hold what was erased since
+                    self._instance, self._tried = None, 0
                 if self._instance is not None:
                     self._instance.follow(belief, head)
                     return self._instance.con.cursor()
@@ -216,11 +219,13 @@ class Served:
             return
         try:
             if self._instance is instance:
+                blank = len(belief.graph.blank)
                 made = self._renewed(belief, head)
                 if made is not instance:
                     made.follow(belief, head)
                 with self._mutex:
                     self._instance = made
+                    self._blank = self._blank if made is instance else blank
         finally:
             self._renewing.release()
 

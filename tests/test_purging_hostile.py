@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import threading
 from pathlib import Path
@@ -14,9 +15,11 @@ import pytest
 import doxa
 from doxa.adapters.exchange.exporting import export_events
 from doxa.adapters.exchange.set_aside import set_aside
+from doxa.engine import upkeep
 from doxa.engine.errors import Erased, NotHeld
 from doxa.engine.tables import Names, text_hash
 from doxa.ledger import Ledger
+from doxa.projections import serving
 from tests.test_purging import JUNE, purged
 
 WORD = "zanzibar"
@@ -302,3 +305,45 @@ def test_who_waits_to_embed_while_a_claim_is_purged_gives_no_document_anothers_v
         found = rows.take(np.arange(18))
         left = [n for n in range(20) if n not in (3, 7)]
         assert np.allclose(found[:, 1] / found[:, 0], left)
+
+
+# ---------------------------------------------------------------- written down too late
+
+
+def test_what_a_process_wrote_down_of_before_and_was_killed_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "PUBLISHED", 1)
+    monkeypatch.setattr(upkeep, "FEW", 1)
+    folder, aside = tmp_path / "l", tmp_path / "aside"
+    with doxa.open(folder) as ledger:
+        for number in range(50):
+            ledger.claim(f"x{number}", "p", f"{WORD} {number}", id=f"c{number}", source="s")
+        ledger.index()
+        ledger.sql("SELECT count(*) FROM beliefs")
+    shutil.copytree(folder / "cache", aside)
+    with doxa.open(folder) as ledger:
+        purged(ledger, *(f"c{n}" for n in range(50)))
+    shutil.rmtree(folder / "cache")
+    shutil.copytree(aside, folder / "cache")
+    monkeypatch.undo()  # too little has come since for anything to be written anew
+    assert len(held(folder)) == 3
+    with doxa.open(folder) as ledger:
+        assert "fold.doxa" not in held(folder)
+        assert not ledger.recall(WORD, view=ledger.view(valid_at=JUNE)).hits
+        assert "words.doxa" not in held(folder)
+        assert ledger.sql(f"SELECT * FROM claims WHERE object LIKE '%{WORD}%'").rows == []
+        assert held(folder) == []
+
+
+def test_tables_that_were_at_hand_before_a_purge_are_not_asked_after_it() -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        ledger.sql("SELECT 1")
+        served = ledger._serving()  # as a thread has it that is about to ask
+        assert served.query("SELECT object FROM claims").num_rows == 1
+        ledger._stream.on_erased = None
+        ledger.archive("a")
+        ledger.append([{"event": "policy", "id": "r", "redacted": [{"id": "a"}]}])
+        found = served.query(f"SELECT * FROM claims WHERE object LIKE '%{WORD}%'")
+        assert found.num_rows == 0
