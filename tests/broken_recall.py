@@ -116,8 +116,8 @@ def what_was_not_asked_for_is_withheld() -> Iterator[None]:
 @broken
 def filters_ask_for_standings_alone() -> Iterator[None]:
     def make(init: Any) -> Any:
-        def asking_less(self: Chooser, judge: Judge, filters: Filters) -> None:
-            init(self, judge, Filters(standings=filters.standings))
+        def asking_less(self: Chooser, judge: Judge, filters: Filters, *rest: Any) -> None:
+            init(self, judge, Filters(standings=filters.standings), *rest)
 
         return asking_less
 

@@ -183,6 +183,7 @@ PRAGMA journal_mode = WAL;
 CREATE TABLE log (position INTEGER PRIMARY KEY, recorded_at INTEGER NOT NULL, type TEXT NOT NULL,
     tags TEXT NOT NULL, head BLOB NOT NULL, data BLOB, salt BLOB, commitment BLOB,
     chain BLOB NOT NULL);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), position, recorded_at, chain);
 """
 
