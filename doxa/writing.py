@@ -260,6 +260,11 @@ class Writing(Rejecting):
             raise _no_claim(fold.belief.graph, found, workspace, claim)
         old = self._stream.payload(fold.belief.graph.position_of(found))
         assert isinstance(old, ev.Claim)
+        if old.erased:
+            raise InvalidEvent(
+                f"claim {claim!r} was erased, and nobody knows what it said: it can't be replaced "
+                "or rejected by its id; record what is so as a new claim"
+            )
         return old
 
     def cite(

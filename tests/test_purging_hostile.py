@@ -16,7 +16,7 @@ import doxa
 from doxa.adapters.exchange.exporting import export_events
 from doxa.adapters.exchange.set_aside import set_aside
 from doxa.engine import upkeep
-from doxa.engine.errors import Erased, NotHeld
+from doxa.engine.errors import Erased, InvalidEvent, NotHeld
 from doxa.engine.tables import Names, text_hash
 from doxa.ledger import Ledger
 from doxa.projections import serving
@@ -347,3 +347,17 @@ def test_tables_that_were_at_hand_before_a_purge_are_not_asked_after_it() -> Non
         ledger.append([{"event": "policy", "id": "r", "redacted": [{"id": "a"}]}])
         found = served.query(f"SELECT * FROM claims WHERE object LIKE '%{WORD}%'")
         assert found.num_rows == 0
+
+
+def test_a_purged_claim_is_not_replaced_or_rejected_by_its_id() -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", WORD, id="a", source="s")
+        purged(ledger, "a")
+        before = ledger.revision
+        for options in ({}, {"reject": True}):
+            with pytest.raises(InvalidEvent, match="'a' was erased"):
+                ledger.correct("a", "new", **options)
+        with pytest.raises(InvalidEvent, match="'a' was erased"):
+            ledger.correct("a", reject=True)
+        assert ledger.revision == before
+        assert ledger.claim("y", "p", None, source="s")
