@@ -354,9 +354,9 @@ def test_a_purged_claim_is_not_replaced_or_rejected_by_its_id() -> None:
         ledger.claim("x", "p", WORD, id="a", source="s")
         purged(ledger, "a")
         before = ledger.revision
-        for options in ({}, {"reject": True}):
+        for reject in (False, True):
             with pytest.raises(InvalidEvent, match="'a' was erased"):
-                ledger.correct("a", "new", **options)
+                ledger.correct("a", "new", reject=reject)
         with pytest.raises(InvalidEvent, match="'a' was erased"):
             ledger.correct("a", reject=True)
         assert ledger.revision == before
