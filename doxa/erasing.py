@@ -33,7 +33,8 @@ __all__ = ["Erasing", "Purged", "Record"]
 UNREACHABLE: Final = (
     "exports and Parquet files written earlier",
     "blocks, answers and receipts given out earlier",
-    "backups: restoring one consults the list of what was purged",
+    "backups: restored here, or beside this folder's file 'purged', one brings nothing back; "
+    "restored elsewhere it does",
     "other ledgers that imported the lines",
 )
 

@@ -18,6 +18,7 @@ from doxa.engine.errors import (
     InvalidEvent,
     StorageError,
     UnknownTarget,
+    WasErased,
     workspace_in_words,
 )
 from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE
@@ -111,7 +112,7 @@ class Retaining(Declaring, Using):
         """
         from doxa.engine.shelving import archiving, pinned_now
 
-        numbers, _ = self._records_of(ids, workspace)
+        numbers, _ = self._records_of(ids, workspace, living=True)
 
         def make(belief: Belief) -> Any:
             for number in numbers:
@@ -136,7 +137,7 @@ class Retaining(Declaring, Using):
         stays as it is. Raises `UnknownTarget`, and `InvalidEvent` for what is no record."""
         from doxa.engine.shelving import restoring
 
-        numbers, _ = self._records_of(ids, workspace)
+        numbers, _ = self._records_of(ids, workspace, living=True)
         return self._swept(lambda belief: restoring(belief, numbers, reason), dry_run)
 
     def usage(
@@ -324,8 +325,11 @@ class Retaining(Declaring, Using):
     def _instant_of(self, now: Instant | None) -> int:
         return self.clock() if now is None else times.instant(now, "now")
 
-    def _records_of(self, ids: str | Iterable[str], workspace: str) -> tuple[list[int], Belief]:
-        """The records of a workspace that ids mean, as entities, in the belief at the head."""
+    def _records_of(
+        self, ids: str | Iterable[str], workspace: str, *, living: bool = False
+    ) -> tuple[list[int], Belief]:
+        """The records of a workspace that ids mean, as entities, in the belief at the head; where
+        ``living``, none that is erased."""
         check_text(workspace, "workspace")
         belief = self._belief_now()
         graph, found = belief.graph, []
@@ -342,6 +346,8 @@ class Retaining(Declaring, Using):
                     f"{id!r} is a {KINDS[number & 7]}; claims, summaries and citations are "
                     "archived, and what belongs to them is hidden with them"
                 )
+            if living and number in graph.erased:
+                raise WasErased(f"{id!r} was erased, and neither goes nor comes back any more")
             found.append(number)
         if not found:
             raise CallerError("ids is empty; give the ids of claims, summaries or citations")

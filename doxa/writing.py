@@ -33,6 +33,7 @@ from doxa.engine.errors import (
     RevisionConflict,
     UnknownTarget,
     ViewMoved,
+    WasErased,
     workspace_in_words,
 )
 from doxa.engine.gate import Override
@@ -261,7 +262,7 @@ class Writing(Rejecting):
         old = self._stream.payload(fold.belief.graph.position_of(found))
         assert isinstance(old, ev.Claim)
         if old.erased:
-            raise InvalidEvent(
+            raise WasErased(
                 f"claim {claim!r} was erased, and nobody knows what it said: it can't be replaced "
                 "or rejected by its id; record what is so as a new claim"
             )

@@ -24,6 +24,9 @@ def cause_of(belief: Belief, number: int, commit: int) -> int:
     """The position of the event of a commit that bears on an entity most closely; of several, the
     first. O(1) for a commit of one event, else O(what bears on it)."""
     graph = belief.graph
+    erased = graph.erased_at.get(number)
+    if erased is not None and graph.commit_of(erased) == commit:
+        return erased
     place = bisect_left(graph.commit_last, commit)
     first = graph.commit_last[place - 1] + 1 if place else 1
     seen, level = {number}, [number]

@@ -101,7 +101,7 @@ class Plainly:
                 found = graph.find(workspace, claim)
                 if found == NONE:
                     later.append((workspace, claim))
-                elif found & 7 != CLAIM:
+                elif found & 7 != CLAIM or (graph.erased and found in graph.erased):
                     return False
         return not later or all(come.get(place) == "claim" for place in later)
 
@@ -132,7 +132,7 @@ def _plainly_withdraws(graph: Graph, event: ev.Event) -> bool:
         return False
     find, workspace = graph.find, event.workspace
     target = find(workspace, event.target)
-    if target == NONE or target & 7 == POLICY:
+    if target == NONE or target & 7 == POLICY or target in graph.erased:
         return False
     return find(workspace, event.id) == NONE
 
@@ -191,7 +191,7 @@ class _Judge(References):
     def _is_claim(self, workspace: str, id: str) -> bool:
         found = self.graph.find(workspace, id)
         if found != NONE:
-            return found & 7 == CLAIM
+            return found & 7 == CLAIM and found not in self.graph.erased
         here = self.ids.get((workspace, id))
         return here is not None and type(self.events[here]) is ev.Claim
 
@@ -251,9 +251,9 @@ class _Judge(References):
         known = self.graph.find(event.workspace, event.id)
         if isinstance(event, ev.Correction):
             if event.corrects is not None:
-                self._claim(event, event.corrects, "corrects")
+                self._living(event, event.corrects, "corrects")
             if event.by is not None:
-                self._claim(event, event.by, "by")
+                self._living(event, event.by, "by")
             event = self.events[index] = self._with_portion(event)
         if known != NONE:
             position = self.graph.position_of(known)

@@ -38,6 +38,7 @@ __all__ = ["AT_ONCE", "Plan", "kind_of", "plan", "policies", "purged_again"]
 
 INSIGHT: Final = "insight"  # the kind of claim that says in its object what its maker was shown
 AT_ONCE: Final = 1_000  # erasures that one policy names
+DECLARES: Final = "declares what is purged"
 AGAIN: Final = "was purged before, and came back with a backup"
 
 
@@ -77,6 +78,7 @@ def plan(
             break
         found.to_archive += [n for n in residue if not archived_now(belief, n)]
     chosen.update(dict.fromkeys(_policies_alone(graph, chosen)))
+    chosen.update(dict.fromkeys(_archivings_alone(graph, registry, chosen)))
     fresh = [number for number in chosen if number not in graph.erased]
     found.erased = sorted(fresh, key=graph.position_of)
     return found
@@ -118,6 +120,31 @@ def _policies_alone(graph: Graph, chosen: dict[int, None]) -> list[int]:
         for policy in graph.contradictions.get(number >> 3) if number & 7 == CLAIM else ():
             if all(entity(CLAIM, claim) in chosen for claim in graph.p_claims.get(policy)):
                 found += [entity(POLICY, policy), *_taken_back(graph, entity(POLICY, policy))]
+    return found
+
+
+def _archivings_alone(graph: Graph, registry: Registry, chosen: dict[int, None]) -> list[int]:
+    """What archived or restored erased records alone, for a reason that may say what they said."""
+    gone = chosen.keys() | graph.erased.keys()
+    policies = {
+        policy
+        for number in chosen
+        for policy in graph.policies_on.get(number)
+        if graph.p_what[policy] in (ARCHIVED, RESTORED)
+    }
+    if not policies:
+        return []
+    named: dict[int, list[int]] = {}
+    for number, rows in graph.policies_on.items():
+        for policy in policies.intersection(rows):
+            named.setdefault(policy, []).append(number)
+    alone = [policy for policy, numbers in named.items() if gone.issuperset(numbers)]
+    found: list[int] = []
+    for policy in alone:
+        event = registry.payload(graph.p_pos[policy])
+        if isinstance(event, ev.Policy) and event.reason in (None, AGAIN, DECLARES):
+            continue  # nobody's words
+        found += [entity(POLICY, policy), *_taken_back(graph, entity(POLICY, policy))]
     return found
 
 
@@ -173,7 +200,7 @@ def policies(
                 id=f"{name}/archived{len(made) + 1}",
                 workspace=workspace,
                 archived=tuple(map(graph.id_of, numbers)),
-                reason=AGAIN if reason == AGAIN else "declares what is purged",
+                reason=AGAIN if reason == AGAIN else DECLARES,
             )
         )
     first = len(made)

@@ -8,8 +8,8 @@ from typing import Final
 from doxa.engine import events as ev
 from doxa.engine.belief import Belief
 from doxa.engine.declared import COMPACTED, REDACTED, REJECTED
-from doxa.engine.errors import InvalidEvent, UnknownTarget, workspace_in_words
-from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, POLICY
+from doxa.engine.errors import InvalidEvent, UnknownTarget, WasErased, workspace_in_words
+from doxa.engine.graph import ARTEFACT, CLAIM, KINDS, NONE, POLICY, SUPPORT
 from doxa.engine.overlay import Meaning
 from doxa.engine.retention import archived_now
 
@@ -28,7 +28,7 @@ class References:
 
     def _targets(self, event: ev.Event, index: int) -> None:
         if isinstance(event, ev.Support):
-            self._claim(event, event.claim, "claim")
+            self._living(event, event.claim, "claim")
         if isinstance(event, ev.Claim | ev.Support):
             for ref in event.because:
                 self._claim(event, ref, "because")
@@ -52,11 +52,13 @@ class References:
         for role in ("verified", "pinned"):
             named = getattr(event, role)
             if named is not None:
-                self._claim(event, named, role)
+                self._living(event, named, role)
         for role in ("scored", "expires", "archived", "restored"):
             named = getattr(event, role) or ()
             for ref in (named,) if isinstance(named, str) else named:
-                self._named(event, ref, role, _RECORDS)
+                meaning = self._named(event, ref, role, _RECORDS)
+                if role in ("scored", "expires"):
+                    self._not_erased(event, meaning, ref, role)
         for role in ("overrides", "blocked"):
             named = getattr(event, role)
             if named is not None:
@@ -144,6 +146,19 @@ class References:
     def _claim(self, event: ev.Event, ref: str | ev.Ref, role: str) -> Meaning:
         return self._named(event, ref, role, ("claim",))
 
+    def _living(self, event: ev.Event, ref: str | ev.Ref, role: str) -> None:
+        """A claim of which more may be said: one that is not erased."""
+        self._not_erased(event, self._claim(event, ref, role), ref, role)
+
+    def _not_erased(self, event: ev.Event, meaning: Meaning, ref: str | ev.Ref, role: str) -> None:
+        where, number = meaning
+        if where == "log" and number in self.graph.erased and not event.erased:
+            id = ref.id if isinstance(ref, ev.Ref) else ref
+            raise WasErased(
+                f"{event.TYPE} {event.id!r}: {role} names {id!r}, which was erased, and of which "
+                "nothing more is recorded; what is claimed anew has a new id"
+            )
+
     def _unresolved(self, event: ev.Correction) -> None:
         """An unresolved correction names what it may mean; one that resolves names such a one."""
         for ref in event.candidates:
@@ -180,6 +195,8 @@ class References:
                     f"withdrawal {event.id!r}: target names {event.target!r}, which is a source; "
                     "it is withdrawn as one: a doxa.Source as the target, or --whole-source"
                 ) from None
+            if number & 7 in (CLAIM, SUPPORT, ARTEFACT):  # a correction counts, without its words
+                self._not_erased(event, (where, number), event.target, "target")
             erases = where == "log" and number & 7 == POLICY
             if erases and self.graph.p_what[number >> 3] == REDACTED:
                 raise InvalidEvent(

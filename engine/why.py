@@ -352,7 +352,11 @@ def _declared(event: ev.Policy) -> str:
     if event.blocked is not None:
         return f"{event.of} was kept out by the rejection {event.key(event.blocked).id}"
     if event.redacted:
-        return f"{len(event.redacted)} events were erased"
+        return (
+            "one event was erased"
+            if len(event.redacted) == 1
+            else (f"{len(event.redacted)} events were erased")
+        )
     if event.compacted is not None:
         said = event.compacted
         return f"{said.events} events in {said.stretches} stretches were compacted"

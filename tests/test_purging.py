@@ -126,7 +126,8 @@ def test_an_erasure_is_not_withdrawn(ledger: Ledger) -> None:
                 {"event": "withdrawal", "id": "w", "target": "gone"},
             ]
         )
-    ledger.restore("a")
+    with pytest.raises(WasErased, match="neither goes nor comes back"):
+        ledger.restore("a")
     assert ledger.view(valid_at=JUNE).standing("a") == "redacted"
 
 
@@ -186,6 +187,52 @@ def test_residue_is_listed_and_goes_on_request_to_the_end_of_the_chain(ledger: L
         True,
     ]
     assert ledger.verify().ok
+
+
+def test_the_reason_of_an_archiving_goes_with_all_that_it_archived(ledger: Ledger) -> None:
+    for name in "abc":
+        ledger.claim("x", "p", name, id=name, source="s")
+    ledger.archive(["a", "b"], reason="zanzibar called")
+    ledger.restore("a", reason="zanzibar called again")
+    ledger.archive("a", reason="zanzibar, once more")
+    assert [one.kind for one in ledger.purge("a").erased] == ["claim", "policy", "policy"]
+    assert "\n".join(export_events(ledger)).count("zanzibar") == 1
+    assert [one.kind for one in ledger.purge("b").erased] == ["claim", "policy"]
+    assert "zanzibar" not in "\n".join(export_events(ledger))
+    assert ledger.verify().ok
+    assert ledger.view(valid_at=JUNE).values("x", "p") == ("c",)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda ledger: ledger.support("a", source="t"),
+        lambda ledger: ledger.support(
+            "a", source={"id": "t", "quote": "zanzibar"}, stance="refutes"
+        ),
+        lambda ledger: ledger.withdraw("a"),
+        lambda ledger: ledger.withdraw("a/support"),
+        lambda ledger: ledger.correct("a", 2),
+        lambda ledger: ledger.correct("a"),
+        lambda ledger: ledger.correct("b", by="a"),
+        lambda ledger: ledger.pin("a"),
+        lambda ledger: ledger.verify_claim("a"),
+        lambda ledger: ledger.score("a", 0.5),
+        lambda ledger: ledger.expire("a", "2030-01-01"),
+        lambda ledger: ledger.archive("a"),
+        lambda ledger: ledger.restore("a"),
+    ],
+)
+def test_nothing_more_is_recorded_of_what_is_erased(
+    ledger: Ledger, more: Callable[[Ledger], object]
+) -> None:
+    ledger.claim("x", "p", 1, id="a", source="s")
+    ledger.claim("x", "p", 2, id="b", source="s")
+    purged(ledger, "a")
+    before = ledger.revision
+    with pytest.raises(WasErased, match="erased"):
+        more(ledger)
+    assert ledger.revision == before
 
 
 def test_an_insight_whose_maker_was_shown_the_claim_is_residue(ledger: Ledger) -> None:

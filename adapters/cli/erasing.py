@@ -69,7 +69,8 @@ def _show(done: Purged, dry_run: bool) -> None:
     if done.already:
         note(f"erased before: {', '.join(done.already)}")
     if done.residue:
-        note(f"{counted(len(done.residue), 'record')} left that declares what goes: --with-residue")
+        left = counted(len(done.residue), "record")
+        note(f"residue: {left} with content that rests on what goes: --with-residue")
     for each in done.unreachable if done.erased else ():
         note(f"out of reach: {each}")
     if done.pending is not None:

@@ -138,6 +138,7 @@ def history(
             "values": None if belief.values is None else list(belief.values),
             "contested": belief.contested if belief.compacted is None else None,
             **({} if belief.compacted is None else {"compacted": list(belief.compacted)}),
+            **({"erased": list(belief.erased)} if belief.erased else {}),
         }
         for belief in found
     ]
@@ -149,6 +150,9 @@ def history(
         for row, belief in zip(rows, found, strict=True):
             if belief.compacted is not None:
                 row[2] = f"{belief.compacted[0]} events were compacted"
+            elif belief.erased:
+                others = f", beside {row[2]}" if belief.values else ""
+                row[2] = f"{', '.join(belief.erased)} was erased{others}"
         table(columns, rows)
 
 

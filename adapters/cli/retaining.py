@@ -34,6 +34,11 @@ DryRun = Annotated[
 ]
 
 
+def _said_of(dry_run: bool) -> None:
+    if dry_run:
+        note("nothing was written: the id is not given out")
+
+
 def score(
     path: opt.Path,
     record: Record,
@@ -62,6 +67,7 @@ def score(
             dry_run=dry_run,
         )
     tell(made, as_json)
+    _said_of(dry_run)
 
 
 def expire(
@@ -90,6 +96,7 @@ def expire(
             dry_run=dry_run,
         )
     tell(made, as_json)
+    _said_of(dry_run)
 
 
 def decays(
@@ -121,6 +128,7 @@ def decays(
             dry_run=dry_run,
         )
     tell(made, as_json)
+    _said_of(dry_run)
 
 
 def archive(
