@@ -95,6 +95,8 @@ def dream(
         tell_consolidated(done.consolidation)
     else:
         _tell(done, dry_run)
+        if not (done.planned or done.insights or done.refused or done.already):
+            note(f"no related claims have rested for {idle:g} days: --idle says how long they must")
     return NO if done.refused else DONE
 
 
