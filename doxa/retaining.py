@@ -112,7 +112,7 @@ class Retaining(Declaring, Using):
         """
         from doxa.engine.shelving import archiving, pinned_now
 
-        numbers, _ = self._records_of(ids, workspace, living=True)
+        numbers, _ = self._records_of(ids, workspace)
 
         def make(belief: Belief) -> Any:
             for number in numbers:
@@ -347,7 +347,7 @@ class Retaining(Declaring, Using):
                     "archived, and what belongs to them is hidden with them"
                 )
             if living and number in graph.erased:
-                raise WasErased(f"{id!r} was erased, and neither goes nor comes back any more")
+                raise WasErased(f"{id!r} was erased, and does not come back")
             found.append(number)
         if not found:
             raise CallerError("ids is empty; give the ids of claims, summaries or citations")

@@ -109,6 +109,7 @@ def test_purging_again_erases_nothing_and_says_so(ledger: Ledger) -> None:
     ledger.claim("x", "p", 1, id="a", source="s")
     purged(ledger, "a")
     before = ledger.revision
+    assert ledger.archive("a").ids == ()  # so that both steps can be repeated
     again = ledger.purge("a")
     assert (again.erased, again.already, again.policy) == ((), ("a",), None)
     assert ledger.revision == before
@@ -126,7 +127,7 @@ def test_an_erasure_is_not_withdrawn(ledger: Ledger) -> None:
                 {"event": "withdrawal", "id": "w", "target": "gone"},
             ]
         )
-    with pytest.raises(WasErased, match="neither goes nor comes back"):
+    with pytest.raises(WasErased, match="does not come back"):
         ledger.restore("a")
     assert ledger.view(valid_at=JUNE).standing("a") == "redacted"
 
@@ -219,7 +220,6 @@ def test_the_reason_of_an_archiving_goes_with_all_that_it_archived(ledger: Ledge
         lambda ledger: ledger.verify_claim("a"),
         lambda ledger: ledger.score("a", 0.5),
         lambda ledger: ledger.expire("a", "2030-01-01"),
-        lambda ledger: ledger.archive("a"),
         lambda ledger: ledger.restore("a"),
     ],
 )
