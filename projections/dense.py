@@ -198,9 +198,13 @@ class DenseRanking:
     @cached_property
     def _products(self) -> Vector:
         """About the scores of the documents, and minus infinity for those that were not found."""
-        found = np.empty(len(self._found), np.float32)
-        for start, part in self._rows.before(len(found)):
-            np.dot(part, self._vector, out=found[start : start + len(part)])
+        found = np.zeros(len(self._found), np.float32)
+        # A kernel of the BLAS may compute with what lies behind a short vector, of which no product
+        # comes, but the processor's mark of an invalid operation: numbers are looked at instead.
+        with np.errstate(invalid="ignore"):
+            for start, part in self._rows.before(len(found)):
+                np.dot(part, self._vector, out=found[start : start + len(part)])
+        assert not np.isnan(found).any(), "a product of finite numbers is none"
         found[~self._found] = -np.inf
         return found
 
