@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from typing import Final
+from unittest import mock
 
 from doxa.bench.fields import Field
 from doxa.bench.measuring import Effort, Facts, Finding, in_turn
@@ -58,11 +59,10 @@ def purge(field: Field, effort: Effort) -> Iterator[Finding]:
         by_hand.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return time.perf_counter() - begun
 
-    ledger.recorder.scrub = scrubbing  # type: ignore[method-assign]
     try:
-        series = in_turn({"doxa": purged, "SQLite": erased}, rounds, effort)
+        with mock.patch.object(ledger.recorder, "scrub", scrubbing):
+            series = in_turn({"doxa": purged, "SQLite": erased}, rounds, effort)
     finally:
-        ledger.recorder.scrub = scrub  # type: ignore[method-assign]
         by_hand.close()
         rows.unlink()
     facts: Facts = {

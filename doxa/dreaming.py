@@ -315,8 +315,7 @@ def _endpoint(endpoint: Endpoint | str | None, model: str | None) -> Endpoint:
 
 
 def _check_bounds(idle: object, limit: int | None) -> None:
-    number = isinstance(idle, int | float) and not isinstance(idle, bool)
-    if not number or not 0 <= idle <= 36_500:  # type: ignore[operator]
+    if not isinstance(idle, int | float) or isinstance(idle, bool) or not 0 <= idle <= 36_500:
         raise CallerError(f"idle is {idle!r:.80}; give a number of days, 0 or more")
     if limit is not None and (type(limit) is not int or not 1 <= limit <= 10_000):
         raise CallerError(f"limit is {limit!r:.80}; give a number of calls, from 1 to 10,000")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -106,8 +106,8 @@ class Erasing:
     _stream: Stream
     _uncleared: str | None = None  # why what was just erased could not be cleared
 
-    def _prepare_to_erase(self) -> None:
-        raise NotImplementedError
+    if TYPE_CHECKING:
+        _prepare_to_erase: Callable[[], None]
 
     def purge(
         self,

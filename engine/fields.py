@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final, NamedTuple, NoReturn
+from typing import Annotated, Any, Final, NamedTuple, NoReturn, TypeGuard
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import PydanticCustomError
@@ -179,16 +179,20 @@ def _parameters(value: object) -> object:
 Parameters = Annotated[dict[str, Any] | None, BeforeValidator(_parameters)]
 
 
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return type(value) in (int, float)  # a bool is none
+
+
 def _share(value: object) -> object:
-    if type(value) not in (int, float) or not 0 <= value <= 1:  # type: ignore[operator]
+    if not _is_number(value) or not 0 <= value <= 1:
         refuse(f"is {value!r:.80}; give a number from 0 to 1")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def _days(value: object) -> object:
-    if type(value) not in (int, float) or not 0 < value < 1e6:  # type: ignore[operator]
+    if not _is_number(value) or not 0 < value < 1e6:
         refuse(f"is {value!r:.80}; give a number of days above 0")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def _digest(value: object) -> object:

@@ -116,9 +116,10 @@ def _taken_back(graph: Graph, number: int) -> Iterator[int]:
 def _policies_alone(graph: Graph, chosen: dict[int, None]) -> list[int]:
     """The contradictions that are declared of erased claims alone."""
     found: list[int] = []
+    gone = chosen.keys() | graph.erased.keys()
     for number in chosen:
         for policy in graph.contradictions.get(number >> 3) if number & 7 == CLAIM else ():
-            if all(entity(CLAIM, claim) in chosen for claim in graph.p_claims.get(policy)):
+            if all(entity(CLAIM, claim) in gone for claim in graph.p_claims.get(policy)):
                 found += [entity(POLICY, policy), *_taken_back(graph, entity(POLICY, policy))]
     return found
 
