@@ -362,9 +362,7 @@ def test_an_observation_that_is_too_large_is_refused_and_stops_nothing(
     for dry in (True, False):
         done = ledger.consolidate(valid_at=DAY, dry_run=dry)
         assert [each.step for each in done] == ["refused", "observed"]
-        assert "1 MiB" in (done.clusters[0].reason or "") or "limit" in (
-            done.clusters[0].reason or ""
-        )
+        assert "the limit is 1,048,576" in (done.clusters[0].reason or "")
 
 
 def test_an_observation_whose_words_were_rejected_stops_nothing(ledger: doxa.Ledger) -> None:
