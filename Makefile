@@ -8,7 +8,7 @@ STAMP := .venv/installed
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-full bench-quality bench-peers torture oracle-long coverage wheel clean
+.PHONY: help demo test test-adapters check format bench bench-full bench-quality bench-peers torture oracle-long coverage wheel clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' \
@@ -29,6 +29,23 @@ demo: $(STAMP)  ## doxa at work on a small example
 
 test: $(STAMP)  ## all tests
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile
+
+# Each framework has an environment of its own, with its present release, in .venvs.
+NEEDS_langchain := "langchain-classic>=1,<2"  # what its tests need besides
+FRAMEWORKS := graphrag langchain llamaindex haystack neo4j lightrag graphiti mcp
+test-adapters: $(FRAMEWORKS:%=test-%)  ## the adapters, each with the framework itself
+
+.venvs/%/installed: pyproject.toml $(STAMP)
+	@echo "Making the environment of $* in .venvs" >&2
+	@test -x .venvs/$*/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venvs/$*
+	@$(BIN)/uv pip install --quiet --python .venvs/$*/bin/python --upgrade \
+		--editable ".[$*]" --group adapters $(NEEDS_$*)
+	@touch $@
+
+$(FRAMEWORKS:%=test-%): test-%: .venvs/%/installed
+	@echo "$*:" >&2
+	@DOXA_FRAMEWORK=$* .venvs/$*/bin/python -m pytest -q tests/frameworks \
+		tests/test_docs.py::test_the_examples_of_a_page_run_and_show_what_it_says
 
 check: $(STAMP)  ## format, lint, types, import rules, documentation
 	$(BIN)/ruff format --check
@@ -74,6 +91,6 @@ wheel: $(STAMP)  ## build the wheel into dist/
 	@ls dist
 
 clean:  ## remove everything that was made, .venv too
-	rm -rf .venv build dist *.egg-info .benchmarks .coverage .hypothesis \
+	rm -rf .venv .venvs build dist *.egg-info .benchmarks .coverage .hypothesis \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

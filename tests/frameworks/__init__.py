@@ -1,0 +1,1 @@
+"""Tests of the adapters against the frameworks themselves, each in an environment of its own."""
