@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from doxa.engine.assembly import Block, Candidate, Receipt, Replay
     from doxa.engine.envelope import Recalled
     from doxa.engine.registry import Registry
+    from doxa.engine.sifting import Sifted
 
 __all__ = ["Assembling"]
 
@@ -97,6 +98,24 @@ class Assembling(Calibrating):
         if candidates is not None and not warnings:
             return block
         return recalled_as(block, made.recalled, warnings)
+
+    def judge_candidates(
+        self, candidates: Given, view: TruthView, *, archived: bool = False
+    ) -> list[Sifted]:
+        """Whether each candidate may be served at a view, in the order given: with its standing and
+        the stretch in which it applies, or with the reason why not.
+
+        As `assemble` judges them, each by itself; nothing is ranked, cut off or printed, and the
+        sides of a conflict are not brought together. Ask `moved` before the judgement is used. What
+        is archived may not be served, unless ``archived`` is asked for. Raises `CallerError`.
+        """
+        from doxa.engine.sifting import sift
+
+        registry = check_view(view, self._stream)
+        self._stream.capture()  # refuses a closed ledger
+        if archived is not True and archived is not False:
+            raise CallerError(f"archived is {archived!r:.80}; give True or False")
+        return sift(registry, view, self._stream.rows, candidates, archived)
 
     def assemble_fresh(
         self,

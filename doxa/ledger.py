@@ -411,6 +411,7 @@ class Ledger(
     ahistory = _twin(history)
     ajudge = _twin(judge)
     areconcile = _twin(reconcile)
+    ajudge_candidates = _twin(Assembling.judge_candidates)
     aassemble = _twin(Assembling.assemble)
     aassemble_fresh = _twin(Assembling.assemble_fresh)
     areplay = _twin(Assembling.replay)

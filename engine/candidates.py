@@ -27,6 +27,7 @@ __all__ = [
     "Omission",
     "Unread",
     "as_omission",
+    "check_many",
     "from_json",
     "read",
     "read_all",
@@ -141,17 +142,22 @@ class _Bad(Exception):
     """Why one candidate can't be read."""
 
 
-def read_all(given: object) -> list[Given | Unread]:
-    """The candidates given, each read by itself, in an order that does not depend on theirs.
-
-    Those whose id another one has too are not read: neither may stand for the other.
-    """
+def check_many(given: object) -> Iterable[object]:
+    """Refuses what is no collection of candidates."""
     if isinstance(given, str | bytes | Mapping | Candidate) or not isinstance(given, Iterable):
         raise CallerError(
             f"candidates is {_shown(given)}; give a list of candidates, or leave it out for the "
             "registered summaries"
         )
-    every = sorted(map(read, given), key=_by_id)
+    return given
+
+
+def read_all(given: object) -> list[Given | Unread]:
+    """The candidates given, each read by itself, in an order that does not depend on theirs.
+
+    Those whose id another one has too are not read: neither may stand for the other.
+    """
+    every = sorted(map(read, check_many(given)), key=_by_id)
     if len(set(map(_by_id, every))) == len(every):
         return every
     found: dict[str, list[Given | Unread]] = {}

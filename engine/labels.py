@@ -92,13 +92,21 @@ class Labels:
 
     # -- standing
 
+    def standing(self, item: Item) -> Standing:
+        """The weakest standing of what a candidate rests on."""
+        return weakest(self._standings(item, self._claims(item)))
+
     def _standing(self, item: Item, side: str) -> str:
         claims = self._claims(item)
+        standings = self._standings(item, claims)
+        derived = _CONTESTED not in standings and any(map(self._rests_on_contested, claims))
+        return _told(standings, side, derived)
+
+    def _standings(self, item: Item, claims: Collection[int]) -> list[Standing]:
         standings = [self.judge.standing(claim) for claim in claims]
         if item.artefacts and any(map(self._selects_contested, item.artefacts)):
             standings.append(_CONTESTED)
-        derived = _CONTESTED not in standings and any(map(self._rests_on_contested, claims))
-        return _told(standings, side, derived)
+        return standings
 
     def _claims(self, item: Item) -> Collection[int]:
         """The claims whose standings a candidate's is made of."""
