@@ -77,6 +77,7 @@ LEDGER = {
     "revision": "stats",
     "workspace_revision": "stats",
     "path": "stats",
+    "judge_candidates": "(assemble lists what it leaves out, with the reasons)",
     "moved": "(a view does not outlive its command)",
     "close": "(each command closes the ledger)",
     "clock": "(given when it is opened)",
@@ -765,7 +766,8 @@ def test_an_interrupted_import_says_how_to_go_on(
 
 def test_the_version_and_the_help(path: Path) -> None:
     assert ok("--version") == f"doxa {doxa.__version__}"
-    assert "Commands" in ok("--help")
+    listed = re.findall(r"(?m)^  ([a-z][\w-]*)  ", ok("--help").partition("Record:")[2])
+    assert sorted(listed) == sorted(COMMANDS)
     nothing = run()
     assert (nothing.exit_code, nothing.stdout) == (2, "")
     assert "Usage: doxa" in nothing.stderr

@@ -41,12 +41,20 @@ app = typer.Typer(
     help="Bitemporal truth: what did we know, when, and why. Times are ISO text; valid time and "
     "knowledge time are never mixed.",
 )
-for part in (
-    *(writing, registering, rejecting, lines, reading, querying, drawing),
-    *(recalling, calibrating, assembling, keeping, retaining, auditing, dreaming),
-    *(consolidating, erasing, encrypting),
-):
-    part.add_to(app)
+# What --help shows under one heading each; `Commands` prints them in this order.
+for heading, parts in {
+    "Record": (writing, registering, rejecting),
+    "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
+    "Carry in and out": (lines,),
+    "Derive": (consolidating, dreaming),
+    "Retain and erase": (retaining, erasing, encrypting),
+    "Check and keep": (keeping, auditing),
+}.items():
+    before = len(app.registered_commands)
+    for part in parts:
+        part.add_to(app)
+    for command in app.registered_commands[before:]:
+        command.rich_help_panel = heading
 
 
 def _version(wanted: bool) -> None:

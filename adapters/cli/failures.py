@@ -110,6 +110,17 @@ class Commands(TyperGroup):
 
     as_json = False  # whether errors are told as JSON
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Lists the commands under their headings."""
+        headings: dict[str, list[tuple[str, Any]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            headings.setdefault(command.rich_help_panel, []).append((name, command))
+        limit = formatter.width - 6 - max(len(name) for name in self.commands)
+        for heading, commands in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, c.get_short_help_str(limit)) for name, c in commands])
+
     def main(self, args: Any = None, *positional: Any, **options: Any) -> Any:
         """Runs a command line and exits."""
         given = [*sys.argv[1:]] if args is None else [*args]
