@@ -179,6 +179,7 @@ class Writing(Rejecting):
         recorded_at: Instant | None = None,
         reject: bool = False,
         override: OverrideLike | None = None,
+        expected_revision: int | None = None,
     ) -> CorrectionId:
         """Replaces a claim: by a new ``object``, by an existing claim (``by``), or by nothing.
 
@@ -187,8 +188,11 @@ class Writing(Rejecting):
         open bound, or the JSON null. Both events go into one commit. Where an ``id`` is given, the
         new claim's is that with ``/replacement`` behind it, so that the call can be repeated.
         With ``reject`` the old object and text are rejected in the same commit (see `reject`), for
-        their predicate; ``override`` is that of `claim`, for the new one.
+        their predicate; ``override`` is that of `claim`, for the new one. ``expected_revision`` is
+        that of `append`.
         """
+        if expected_revision is not None:
+            check_revision(expected_revision, "expected_revision")
         if not isinstance(object, Unset) and by is not None:
             raise CallerError("give a new object or an existing claim (by), not both")
         bounds: dict[str, Any] = {}
@@ -229,7 +233,8 @@ class Writing(Rejecting):
             replacing = None if isinstance(object, Unset) else events[0]
             rejections, guard = self._reject_old(self._old(claim, workspace), replacing, id)
             events += rejections
-        self._append(events, recorded_at, override=override_of(override), guard=guard)
+        given = override_of(override)
+        self._append(events, recorded_at, expected_revision, override=given, guard=guard)
         if reject:
             self._forget()
         return CorrectionId(correction["id"], by)

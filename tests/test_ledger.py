@@ -124,6 +124,20 @@ def test_a_correction_by_value_can_be_repeated(ledger: doxa.Ledger) -> None:
         ledger.correct(old, 3, id="k", source="t")
 
 
+def test_a_correction_can_name_the_revision_that_it_was_decided_on() -> None:
+    ledger = doxa.open()
+    old = ledger.claim("x", "p", 1, source="s")
+    read = ledger.revision
+    ledger.claim("y", "p", 1, source="s")
+    with pytest.raises(doxa.RevisionConflict):
+        ledger.correct(old, 2, source="t", expected_revision=read)
+    with pytest.raises(doxa.CallerError, match="0 or more"):
+        ledger.correct(old, 2, source="t", expected_revision=-1)
+    assert ledger.view(valid_at="2024-01-01").value("x", "p") == 1
+    ledger.correct(old, 2, source="t", expected_revision=ledger.revision)
+    assert ledger.view(valid_at="2024-01-01").value("x", "p") == 2
+
+
 def test_an_append_says_what_was_new(ledger: doxa.Ledger) -> None:
     event = {"event": "claim", "id": "a", "subject": "x", "predicate": "p", "object": 1}
     first = ledger.append([event])
