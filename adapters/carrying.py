@@ -1,0 +1,243 @@
+"""What importers of other tools' stores share: ids made of content, names as labels, times, what is
+set aside, and what a ledger already has of an earlier import."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.engine import times
+from doxa.engine.errors import CallerError
+from doxa.engine.fields import LABEL_LIMIT, check_name
+from doxa.engine.graph import ARTEFACT, NONE, SUPPORT, entity
+
+if TYPE_CHECKING:
+    from doxa.adapters.exchange import ImportReport
+    from doxa.ledger import Ledger
+
+__all__ = [
+    "Aside",
+    "Earlier",
+    "Written",
+    "checked_name",
+    "key",
+    "label",
+    "moment",
+    "plain",
+    "write",
+]
+
+COMMIT: Final = 20_000  # events; what is not more than that is one commit
+_BAD: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SHOWN: Final = 300  # characters of what is set aside
+_MILLI: Final = 100_000_000_000  # from here on a number counts milliseconds: 5138-11-16 in seconds
+_MICRO: Final = _MILLI * 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Something that a store holds and that was not carried over: where, why, and its text."""
+
+    place: str
+    reason: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}" + (f": {self.text}" if self.text else "")
+
+    def as_dict(self) -> dict[str, str]:
+        """What was set aside, as a JSON object."""
+        return {"place": self.place, "reason": self.reason, "text": self.text}
+
+    @classmethod
+    def of(cls, place: str, reason: str, text: object = "") -> Aside:
+        """With as much of the text as helps to find it."""
+        told = plain(text if isinstance(text, str) else repr(text))
+        return cls(plain(place), reason, told if len(told) <= _SHOWN else told[:_SHOWN] + "…")
+
+
+def key(*parts: object, size: int = 24) -> str:
+    """A name made of content: the same parts, the same name.
+
+    >>> key("a", "b") == key("a", "b") != key("ab")
+    True
+    """
+    text = json.dumps(parts, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:size]
+
+
+def plain(text: str) -> str:
+    """A text without halves of surrogate pairs.
+
+    >>> plain("a\\ud800")
+    'a\\ufffd'
+    """
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def label(text: str) -> str:
+    """A name as one line of plain text, which is what subjects and sources are; one that is too
+    long is cut, and ends in a digest of the whole. Empty where nothing is left.
+
+    >>> label('The "Acme"\\nCo.')
+    'The "Acme" Co.'
+    """
+    line = _BAD.sub(" ", plain(text)).strip()
+    return line if len(line) <= LABEL_LIMIT else f"{line[:900]}… {key(text)}"
+
+
+def checked_name(name: object, what: str = "name") -> str:
+    """What an import is called, as a part of ids. Raises `CallerError`."""
+    try:
+        if isinstance(name, str) and len(name) <= 100 and "/" not in name:
+            return check_name(name)
+    except ValueError:
+        pass
+    raise CallerError(
+        f"{what} is {name!r:.120}; give a line of plain text without /, 1 to 100 long"
+    )
+
+
+def moment(value: object, zone: tzinfo | None = None) -> datetime | None:
+    """A time as stores write it: a number of seconds, milli- or microseconds since 1970, an ISO
+    text, or a datetime; `None` for none. A time without a zone is one of ``zone``. Raises
+    `ValueError` with the reason.
+
+    >>> moment(1796019330), moment(1796019330000) == moment("2026-11-30T06:15:30Z")
+    (datetime.datetime(2026, 11, 30, 6, 15, 30, tzinfo=datetime.timezone.utc), True)
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _since(value)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(f"{value!r:.60} is no time") from None
+    if not isinstance(value, datetime):
+        raise ValueError(f"{value!r:.60} is no time")
+    if value.tzinfo is None:
+        if zone is None:
+            raise ValueError(f"{value.isoformat()} has no time zone; say which one is meant (zone)")
+        value = value.replace(tzinfo=zone)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{value.isoformat()} lies out of the calendar") from None
+
+
+def _since(number: float) -> datetime:
+    size = abs(number)
+    unit = 1 if size < _MILLI else 1_000 if size < _MICRO else 1_000_000
+    try:
+        return times.moment(round(number * 1_000_000 / unit))
+    except (ValueError, OverflowError):  # not a number, infinite, or out of the calendar
+        raise ValueError(f"{number!r:.60} is no time") from None
+
+
+class Earlier:
+    """What a ledger has of earlier imports, at its head."""
+
+    def __init__(self, ledger: Ledger, workspace: str) -> None:
+        fold, self.k = ledger._stream.capture()
+        self.belief, self.graph, self.payload = (
+            fold.belief,
+            fold.belief.graph,
+            ledger._stream.payload,
+        )
+        self.workspace = workspace
+        self.head = self.graph.recorded_of(self.k) if self.k else times.NEG
+
+    def number(self, id: str) -> int:
+        """The entity of an id, or NONE."""
+        return self.graph.find(self.workspace, id)
+
+    def has(self, id: str) -> bool:
+        """Whether something was recorded under an id, or erased."""
+        return self.number(id) != NONE
+
+    def counts(self, id: str) -> bool:
+        """Whether it has not been taken back at all times."""
+        number = self.number(id)
+        return number != NONE and bool(self.belief.extent(number, self.k))
+
+    def supports(self, prefix: str) -> Iterator[str]:
+        """The ids of supports that begin so, in log order. O(supports)."""
+        yield from self._beginning(prefix, SUPPORT, len(self.graph.s_pos))
+
+    def artefacts(self, prefix: str) -> Iterator[str]:
+        """The ids of artefacts that begin so, in log order. O(artefacts)."""
+        yield from self._beginning(prefix, ARTEFACT, len(self.graph.a_pos))
+
+    def _beginning(self, prefix: str, kind: int, rows: int) -> Iterator[str]:
+        ws = self.graph.names.find(self.workspace)
+        for number in (entity(kind, row) for row in range(rows)):
+            if self.graph.workspace_of(number) == ws:
+                id = self.graph.id_of(number)
+                if id.startswith(prefix):
+                    yield id
+
+    def rests_on(self, artefact: str) -> list[str]:
+        """The supports that an artefact declares."""
+        row = self.number(artefact) >> 3
+        return [self.graph.id_of(entity(SUPPORT, s)) for s in self.graph.a_supports[row]]
+
+    # -- taking back, and taking that back
+
+    def _last(self, id: str) -> int:
+        """How often an import took it back."""
+        return next(n for n in count(1) if not self.has(f"{id}/gone-{n}")) - 1
+
+    def taken_back(self, id: str, reason: str) -> dict[str, Any] | None:
+        """The withdrawal of what has gone from the store; `None` where it does not count anyway."""
+        if not self.counts(id):
+            return None
+        n = self._last(id) + 1
+        return {"event": "withdrawal", "id": f"{id}/gone-{n}", "target": id, "reason": reason}
+
+    def come_back(self, id: str, reason: str) -> dict[str, Any] | None:
+        """What takes back the withdrawal of something that is in the store again; `None` where no
+        import took it back, or that was taken back already."""
+        n = self._last(id)
+        last = f"{id}/gone-{n}"
+        if not n or not self.counts(last):
+            return None
+        return {"event": "withdrawal", "id": f"{last}/back", "target": last, "reason": reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What went into the ledger: events that are new, their commits, and lines that it refused."""
+
+    events: int = 0
+    commits: int = 0
+    refused: tuple[Aside, ...] = ()
+
+
+def write(ledger: Ledger, events: Iterable[Mapping[str, Any]], workspace: str) -> Written:
+    """Records events in their order; what the ledger refuses (an event too large, a rejected value,
+    and what names it) is told of and stops nothing. Those without ``recorded_at`` are one commit,
+    or one for each 20,000."""
+    lines = iter(events)
+    done = Written()
+    while batch := list(islice(lines, COMMIT)):
+        report = ledger.import_events(batch, workspace=workspace)
+        refused = (*done.refused, *_refused(report, batch))
+        done = Written(done.events + report.events, done.commits + report.commits, refused)
+    return done
+
+
+def _refused(report: ImportReport, batch: list[Mapping[str, Any]]) -> Iterator[Aside]:
+    for line in report.set_aside:
+        yield Aside.of(f"{batch[line.line - 1]['event']} {line.id}", line.reason, line.text)
+    for kept in report.blocked:
+        reason = f"says a rejected value ({', '.join(map(str, kept.rejections))})"
+        yield Aside.of(f"{batch[kept.line - 1]['event']} {kept.id}", reason)
