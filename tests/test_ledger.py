@@ -124,8 +124,7 @@ def test_a_correction_by_value_can_be_repeated(ledger: doxa.Ledger) -> None:
         ledger.correct(old, 3, id="k", source="t")
 
 
-def test_a_correction_can_name_the_revision_that_it_was_decided_on() -> None:
-    ledger = doxa.open()
+def test_a_correction_can_name_the_revision_that_it_was_decided_on(ledger: doxa.Ledger) -> None:
     old = ledger.claim("x", "p", 1, source="s")
     read = ledger.revision
     ledger.claim("y", "p", 1, source="s")
