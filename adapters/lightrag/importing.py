@@ -46,9 +46,9 @@ class Gone:
 @dataclass(frozen=True, slots=True)
 class Imported:
     """What an import did: ``events`` that are new and their ``commits``, of which so many are
-    ``claims``, ``supports`` and ``summaries``; supports ``withdrawn`` since their chunk is gone, and
-    ``restored`` since it is back; descriptions that LightRAG has ``replaced``; how many supports of
-    chunks that are there are ``not_repeated`` (they stand); and what was ``set_aside``."""
+    ``claims``, ``supports`` and ``summaries``; supports ``withdrawn`` since their chunk is gone,
+    and ``restored`` since it is back; descriptions that LightRAG has ``replaced``; how many
+    supports of chunks that are there are ``not_repeated`` (they stand); what was ``set_aside``."""
 
     events: int
     commits: int

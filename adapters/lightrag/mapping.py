@@ -13,7 +13,7 @@ from doxa.adapters.carrying import Aside, checked_name, key, label, moment, plai
 from doxa.adapters.lightrag.records import SEP, Debris, Entity, Relation, extracted
 from doxa.adapters.lightrag.store import NO_FILE, Chunk, Described, Document, Store, pair_of
 
-__all__ = ["IS_A", "RELATED_TO", "SAYS", "Ids", "Said", "said_by", "shown"]
+__all__ = ["IS_A", "RELATED_TO", "SAYS", "Ids", "Said", "said_by", "shown", "speaker"]
 
 SAYS: Final = "SAYS"  # a chunk's text, as said by its document
 IS_A: Final = "IS_A"

@@ -1,0 +1,93 @@
+"""Which of a ledger's records stand behind what a LightRAG query brings back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.adapters.lightrag.mapping import Ids
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
+
+if TYPE_CHECKING:
+    from doxa.engine.graph import Graph
+    from doxa.views import TruthView
+
+__all__ = ["Lookup"]
+
+_CITED: Final = 5  # chunks that a description names; it rests on all of them
+
+
+class Lookup:
+    """Finds records by what their ids are made of. Reads each record's id once: O(new ones)."""
+
+    def __init__(self, ids: Ids) -> None:
+        self.ids = ids
+        self._graph: Graph | None = None
+        self._claims = self._artefacts = 0  # rows that have been read
+        self._found: dict[str, list[int]] = {}  # how an id begins → entities, in log order
+
+    def _read(self, graph: Graph) -> None:
+        claims, artefacts = len(graph.c_pos), len(graph.a_pos)
+        known = self._graph is graph and self._claims <= claims and self._artefacts <= artefacts
+        if not known:
+            self._graph, self._found = graph, {}
+            self._claims = self._artefacts = 0
+        new = [entity(CLAIM, row) for row in range(self._claims, claims)]
+        new += [entity(ARTEFACT, row) for row in range(self._artefacts, artefacts)]
+        for number in new:
+            id = graph.id_of(number)
+            if id.startswith(("lightrag:text:", self.ids.prefix)):
+                self._found.setdefault(id[: id.rindex(":") + 1], []).append(number)
+        self._claims, self._artefacts = claims, artefacts
+
+    def _in_sight(self, view: TruthView, beginning: str) -> Iterator[int]:
+        """What the view knows under ids that begin so, the newest first."""
+        graph = view.graph
+        self._read(graph)
+        for number in reversed(self._found.get(beginning, ())):
+            if (
+                graph.workspace_of(number) in view.workspaces
+                and graph.position_of(number) <= view.k
+            ):
+                yield number
+
+    def description(self, view: TruthView, name: str | tuple[str, str], text: str) -> str | None:
+        """The summary that is this description: one that counts, else the last."""
+        found = list(self._in_sight(view, self.ids.description(name, text)))
+        counting = [n for n in found if self._stands(view, n)] or found
+        return view.graph.id_of(counting[0]) if counting else None
+
+    def _stands(self, view: TruthView, number: int) -> bool:
+        supports = view.graph.a_supports[number >> 3]
+        counts = view.belief.counts(number, view.v, view.k)
+        return counts and all(view.belief.live(s, view.v, view.k) for s in supports)
+
+    def saying(self, view: TruthView, text: str) -> list[str]:
+        """The claims that somebody says a text."""
+        return [view.graph.id_of(n) for n in self._in_sight(view, self.ids.texts(text))]
+
+    def rests_on(self, view: TruthView, artefact: str) -> dict[str, Any]:
+        """What a summary declares, and citations of the first of the chunks that it is from."""
+        graph = view.graph
+        row = view.find(artefact) >> 3
+        supports = list(graph.a_supports[row])
+        return {
+            "claim_ids": [graph.claim_id(claim) for claim in graph.a_facts[row]],
+            "support_ids": [graph.id_of(entity(SUPPORT, s)) for s in supports],
+            "citation_ids": self._citations(view, supports)[:_CITED],
+        }
+
+    def cited(self, view: TruthView, claim: str) -> dict[str, Any]:
+        """A chunk's claim, and citations of where it stands."""
+        row = view.find(claim) >> 3
+        live = [s for s in view.graph.supports_of(row) if view.belief.live(s, view.v, view.k)]
+        return {"claim_ids": [claim], "citation_ids": self._citations(view, live)[:_CITED]}
+
+    def _citations(self, view: TruthView, supports: Iterable[int]) -> list[str]:
+        head = f"{self.ids.prefix}support:"
+        found: dict[str, None] = {}
+        for support in supports:
+            id = view.graph.id_of(entity(SUPPORT, support))
+            if id.startswith(head):
+                found[self.ids.citation(id.removeprefix(head).rpartition(":")[0])] = None
+        return [id for id in found if view.find(id) != NONE]
