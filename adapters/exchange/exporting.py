@@ -18,7 +18,7 @@ from doxa.engine.pages import GONE
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
 
-__all__ = ["Exported", "export_events", "exported", "form"]
+__all__ = ["Exported", "export_events", "exported", "exported_fields", "form"]
 
 
 class Exported(NamedTuple):
@@ -45,6 +45,18 @@ def exported(
     limit: int | None = None,
 ) -> Iterator[Exported]:
     """As `export_events`, each line with its position: the cursor for the page after it."""
+    found = exported_fields(ledger, workspace=workspace, since=since, limit=limit)
+    return (Exported(position, _text(fields)) for position, fields in found)
+
+
+def exported_fields(
+    ledger: Ledger,
+    *,
+    workspace: str | None = None,
+    since: int = 0,
+    limit: int | None = None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As `exported`, each line as the mapping that it holds."""
     if type(since) is not int or since < 0:
         raise CallerError(f"since is {since!r}; a cursor is a position in the log, 0 or more")
     if limit is not None and limit < 1:
@@ -52,16 +64,20 @@ def exported(
     return _exported(ledger, workspace, since, limit)
 
 
+def _text(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def _exported(
     ledger: Ledger, workspace: str | None, since: int, limit: int | None
-) -> Iterator[Exported]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     left = limit
     for page in ledger.recorder.read_rows(since, page=_page(workspace, limit)):
         for row in page:
-            line = _line(row, workspace) if row.type != GONE else _stretch(ledger, row)
-            if line is None:
+            fields = _fields(row, workspace) if row.type != GONE else _stretch(ledger, row)
+            if fields is None:
                 continue
-            yield Exported(row.position, line)
+            yield row.position, fields
             if left is not None:
                 left -= 1
                 if left == 0:
@@ -72,18 +88,15 @@ def _page(workspace: str | None, limit: int | None) -> int:
     return 2_000 if limit is None or workspace is not None else min(limit, 2_000)
 
 
-def _line(row: Row, workspace: str | None) -> str | None:
+def _fields(row: Row, workspace: str | None) -> dict[str, Any] | None:
     event = codec.decode(row.type, row.head, row.data)
     if workspace is not None and event.workspace != workspace:
         return None
-    if row.data is None:
-        fields = stub(event, form(event, row.recorded_at))
-    else:
-        fields = form(event, row.recorded_at)
-    return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    fields = form(event, row.recorded_at)
+    return stub(event, fields) if row.data is None else fields
 
 
-def _stretch(ledger: Ledger, row: Row) -> str | None:
+def _stretch(ledger: Ledger, row: Row) -> dict[str, Any] | None:
     """The line of a stretch of compacted events, in place of the first of them."""
     gone = ledger.recorder.holes.gone
     assert gone is not None, "there are compacted events"
@@ -93,8 +106,7 @@ def _stretch(ledger: Ledger, row: Row) -> str | None:
     if first != row.position:
         return None
     count, digest = stretches.told(place)
-    said = {"event": GONE, "first": first, "last": last, "count": count, "digest": digest}
-    return json.dumps(said, separators=(",", ":"))
+    return {"event": GONE, "first": first, "last": last, "count": count, "digest": digest}
 
 
 # ---------------------------------------------------------------- event → exchange form

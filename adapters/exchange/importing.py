@@ -64,7 +64,7 @@ class ImportReport:
 
 def import_events(
     ledger: Ledger,
-    lines: str | os.PathLike[str] | Iterable[Given],
+    lines: str | os.PathLike[str] | Iterable[Given] | Lines,
     *,
     restamp: bool = False,
     strict: bool = False,
@@ -78,7 +78,7 @@ def import_events(
     can't be accepted; ``workspace`` is that of lines which name none. Raises `CallerError` where
     there is no such file. O(lines); memory for some thousand lines, with ``strict`` for all.
     """
-    given = Lines(lines)
+    given = lines if isinstance(lines, Lines) else Lines(lines)
     return _Import(ledger, given, restamp, strict, workspace, progress).run()
 
 

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from doxa.engine.codec import PAYLOAD_LIMIT
 from doxa.engine.errors import CallerError, InvalidEvent, PayloadTooLarge, StorageError
 
-__all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "fields_of", "quick_fields", "shown"]
+__all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "decoder", "fields_of", "quick_fields", "shown"]
 
 # An event has at most 1 MiB as it is stored; with every character escaped, its line has six times
 # as much. What is longer can't be an event and is passed over without being kept in memory.
@@ -237,7 +237,7 @@ def fields_of(line: Line) -> Mapping[str, Any]:
         return raw
     try:
         text = raw if isinstance(raw, str) else raw.decode()
-        value = _decoder.decode(text)
+        value = decoder.decode(text)
     except UnicodeDecodeError as error:
         raise InvalidEvent(
             f"the line is not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}"
@@ -292,7 +292,7 @@ def _finite(text: str) -> float:
     return value
 
 
-_decoder = json.JSONDecoder(
+decoder = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
 )
 

@@ -10,14 +10,14 @@ from doxa.engine import events as ev
 from doxa.engine.errors import InvalidEvent
 from doxa.engine.parse import parse
 
-__all__ = ["REDACTED", "event_of", "stub"]
+__all__ = ["KEPT", "REDACTED", "event_of", "stub"]
 
 REDACTED: Final = "redacted"
 _AROUND: Final = ("id", "workspace", "recorded_at")
 _SPAN: Final = ("valid_from", "valid_to")
 _OF: Final = "claim"  # what a policy calls ``of``, which says here what the event was
 _RESTS: Final = ("facts", "supports", "sources", "citations", "binding", "valid_at")
-_KEPT: Final[dict[str, tuple[str, ...]]] = {
+KEPT: Final[dict[str, tuple[str, ...]]] = {
     "claim": ("kind", *_SPAN, "source", "because"),
     "support": ("claim", "source", "because", "stance", *_SPAN),
     "correction": (
@@ -46,7 +46,7 @@ _BESIDE: Final[dict[str, dict[str, Any]]] = {
 
 def stub(event: ev.Event, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The line of an erased event, from its fields in the exchange form."""
-    kept = ("id", *_KEPT[event.TYPE], "recorded_at")
+    kept = ("id", *KEPT[event.TYPE], "recorded_at")
     found = {"event": REDACTED, "of": event.TYPE}
     if event.workspace:
         found["workspace"] = event.workspace
@@ -60,13 +60,13 @@ def stub(event: ev.Event, fields: Mapping[str, Any]) -> dict[str, Any]:
 def event_of(fields: Mapping[str, Any]) -> ev.Event:
     """The erased event that a line describes. Raises `InvalidEvent`."""
     kind = fields.get("of")
-    if not isinstance(kind, str) or kind not in _KEPT:
+    if not isinstance(kind, str) or kind not in KEPT:
         raise InvalidEvent(
             f"redacted {fields.get('id')!r:.200}: of is {kind!r:.80}; the events are "
-            f"{', '.join(_KEPT)}"
+            f"{', '.join(KEPT)}"
         )
     rest = {key: value for key, value in fields.items() if key not in ("event", "of")}
-    if unknown := set(rest).difference(_AROUND, _KEPT[kind]):
+    if unknown := set(rest).difference(_AROUND, KEPT[kind]):
         raise InvalidEvent(
             f"redacted {fields.get('id')!r:.200}: {min(unknown)!r:.80} is not a key of this event"
         )
