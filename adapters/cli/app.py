@@ -24,6 +24,7 @@ from doxa.adapters.cli import (
     registering,
     rejecting,
     retaining,
+    serving,
     writing,
 )
 from doxa.adapters.cli import options as opt
@@ -45,7 +46,7 @@ app = typer.Typer(
 for heading, parts in {
     "Record": (writing, registering, rejecting),
     "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
-    "Carry in and out": (lines,),
+    "Carry in and out": (lines, serving),
     "Derive": (consolidating, dreaming),
     "Retain and erase": (retaining, erasing, encrypting),
     "Check and keep": (keeping, auditing),
