@@ -196,6 +196,12 @@ class Stream:
     def weigh(self, request: Request) -> None:
         """Judges one commit as `append` would, and writes nothing. Raises the first thing that is
         wrong with it."""
+        problems = self.problems(request)
+        if problems:
+            raise problems[min(problems)]
+
+    def problems(self, request: Request) -> dict[int, DoxaError]:
+        """What is wrong with the events of one commit, by their index; nothing is written."""
         events = [*map(event_of, request.events)]
         with self._mutex:
             fold, head = self._current(), self.store.head()
@@ -203,8 +209,8 @@ class Stream:
             if gate is not None:
                 upon = self.store.moment(head) if at is None else at
                 asked = gate.ask(events, upon, request.override)
-                for index in asked.blocked:
-                    raise asked.blocked[index]
+                if asked.blocked:
+                    return {**asked.blocked}
                 events += asked.overrides
             judged = judge(fold.belief, events, self.payload)
             if judged.new and not judged.problems and request.guard is not None:
@@ -212,10 +218,9 @@ class Stream:
         problems = judged.problems
         if not problems:
             encoded_all(judged.new, problems)
-        if problems:
-            raise problems[min(problems)]
-        if judged.new and at is not None and at <= last_of(head):
-            raise too_early(at, head)
+        if not problems and judged.new and at is not None and at <= last_of(head):
+            problems[0] = too_early(at, head)
+        return problems
 
     def append_many(
         self, requests: Sequence[Request], check: Callable[[list[Committed]], None] | None = None
