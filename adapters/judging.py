@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -33,6 +34,8 @@ __all__ = ["UNKNOWN", "Found", "Kept", "LeftOut", "Remembered", "Sieve", "Siftin
 
 Unknown = Literal["drop", "flag", "keep"]
 UNKNOWN: Final = "unknown"  # the status of what declares nothing that the ledger knows
+_WORDLESS: Final = "(no words)"  # what an image says: it is judged by what it declares
+_opening = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +148,17 @@ class Sieve:
         """The ledger, opened where only its path was given."""
         if not isinstance(self.ledger, str | os.PathLike):
             return self.ledger
-        if self._opened is None:
-            import doxa
+        with _opening:  # several threads may be the first to ask
+            if self._opened is None:
+                import doxa
 
-            self._opened = doxa.open(self.ledger, create=False)
-        return self._opened
+                self._opened = doxa.open(self.ledger, create=False)
+            return self._opened
 
     def close(self) -> None:
         """Closes the ledger where it was opened here; the next call opens it again."""
-        opened, self._opened = self._opened, None
+        with _opening:
+            opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
 
@@ -185,7 +190,7 @@ class Sieve:
         """Each result, judged at a view. Ask `still` before it is handed on."""
         known = [self._declared(one, view) for one in found]
         candidates = [
-            {"id": str(number), "text": one.text, **fields}
+            {"id": str(number), "text": one.text if one.text.strip() else _WORDLESS, **fields}
             for number, (one, fields) in enumerate(zip(found, known, strict=True))
         ]
         judged = self.open.judge_candidates(candidates, view, archived=self.archived)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,13 @@ def test_a_result_whose_id_is_one_of_the_ledgers_rests_on_that(town: Ledger) -> 
         {"artefact_id": "note"},
         {"citation_ids": '["quote"]'},
     ]
+
+
+def test_a_result_without_words_is_judged_by_what_it_declares(town: Ledger) -> None:
+    found = [Found("", {"claim_ids": "home"}, "picture"), Found(" ", {}, "blank"), Found("")]
+    sifting = at(town).filter(found)
+    assert list(statuses(sifting)) == ["picture"]
+    assert reasons(sifting) == {"blank": "missing_annotation", None: "missing_annotation"}
 
 
 def test_a_summary_with_other_words_is_not_the_registered_one(town: Ledger) -> None:
@@ -180,6 +188,16 @@ def test_a_path_is_opened_when_it_is_asked_and_never_made(tmp_path: Path) -> Non
     assert sieve.filter([Found("a", id="home")]).kept
     sieve.close()
     assert sieve.filter([Found("a", id="home")]).kept
+    sieve.close()
+
+
+def test_threads_that_ask_first_open_one_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "people.doxa"
+    doxa.open(path).close()
+    sieve = Sieve(path)
+    with ThreadPoolExecutor(8) as pool:
+        opened = set(pool.map(lambda _: id(sieve.open), range(32)))
+    assert len(opened) == 1
     sieve.close()
 
 
