@@ -113,6 +113,7 @@ OTHERS = {
     "export",
     "set-aside",
     "demo",
+    "mcp",
     "plane",
     "keygen",
     "check-head",

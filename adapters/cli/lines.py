@@ -24,9 +24,7 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="Exchange lines, gzip 
 def append(
     path: opt.Path,
     file: File,
-    expected_revision: Annotated[
-        int | None, typer.Option(help="Refuse, with exit 3, if a workspace has moved past it.")
-    ] = None,
+    expected_revision: opt.ExpectedRevision = None,
     recorded_at: opt.RecordedAt = None,
     override: opt.Override = None,
     as_json: opt.AsJson = False,

@@ -108,6 +108,9 @@ Override = Annotated[
         metavar="REASON|JSON",
     ),
 ]
+ExpectedRevision = Annotated[
+    int | None, typer.Option(help="Refuse, with exit 3, if a workspace has moved past it.")
+]
 Assumed = Annotated[
     str | None, typer.Option(help="What was assumed where the source states no valid time.")
 ]

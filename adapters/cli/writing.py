@@ -181,6 +181,7 @@ def correct(
         bool, typer.Option("--reject", help="Reject the old object and text, for their predicate.")
     ] = False,
     override: opt.Override = None,
+    expected_revision: opt.ExpectedRevision = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Replace a claim; prints an id.
@@ -206,6 +207,7 @@ def correct(
             recorded_at=recorded_at,
             reject=reject,
             override=opt.override(override),
+            expected_revision=expected_revision,
         )
     tell(made, as_json, replacement=made.replacement)
 
