@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from doxa.engine.errors import CallerError
 
-__all__ = ["MissingExtra", "needs"]
+__all__ = ["MissingExtra", "needed"]
 
 
 class MissingExtra(CallerError, ImportError):
@@ -15,13 +16,19 @@ class MissingExtra(CallerError, ImportError):
     code = "missing_extra"
 
 
-def needs(library: str, extra: str) -> None:
-    """Raises `MissingExtra` where a library can't be imported.
+@contextmanager
+def needed(library: str, extra: str) -> Iterator[None]:
+    """Around imports from a library: raises `MissingExtra` where it is not installed.
 
-    >>> needs("no_such_library", "nothing")
+    >>> with needed("no_such_library", "nothing"):
+    ...     import no_such_library.parts
     Traceback (most recent call last):
         ...
     doxa.adapters.extras.MissingExtra: no_such_library is not installed: pip install 'doxa[nothing]'
     """
-    if find_spec(library) is None:
-        raise MissingExtra(f"{library} is not installed: pip install 'doxa[{extra}]'")
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != library:
+            raise
+        raise MissingExtra(f"{library} is not installed: pip install 'doxa[{extra}]'") from None

@@ -1,0 +1,21 @@
+"""LlamaIndex: nodes judged by a view, the ledger as a retriever, and what it knows as memory."""
+
+from doxa.adapters.extras import needed
+
+with needed("llama_index", "llamaindex"):
+    from doxa.adapters.llamaindex.arms import check_arms
+    from doxa.adapters.llamaindex.memory import TruthMemoryBlock
+    from doxa.adapters.llamaindex.nodes import RecallEvent, TruthEvent, TruthQuery
+    from doxa.adapters.llamaindex.postprocessing import TruthPostprocessor
+    from doxa.adapters.llamaindex.retrieving import LedgerRetriever, TruthRetriever
+
+__all__ = [
+    "LedgerRetriever",
+    "RecallEvent",
+    "TruthEvent",
+    "TruthMemoryBlock",
+    "TruthPostprocessor",
+    "TruthQuery",
+    "TruthRetriever",
+    "check_arms",
+]

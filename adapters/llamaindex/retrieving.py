@@ -1,0 +1,129 @@
+"""Retrievers: another one's results judged by a view, and what the ledger finds itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+
+from doxa.adapters.answering import ask
+from doxa.adapters.judging import Remembered, Sieve, Sifting
+from doxa.adapters.llamaindex.nodes import as_found, as_nodes, recalled_nodes, times_of
+
+if TYPE_CHECKING:
+    import os
+
+    from doxa.ledger import Ledger
+
+__all__ = ["LedgerRetriever", "TruthRetriever"]
+
+
+def _bundle(query: QueryType) -> QueryBundle:
+    return QueryBundle(query) if isinstance(query, str) else query
+
+
+class _Final(BaseRetriever):
+    """A retriever whose results are as they are: nothing behind a node is entered any more."""
+
+    def __init__(self, sieve: Sieve, **options: Any) -> None:
+        self.sieve = sieve
+        super().__init__(**options)
+
+    def close(self) -> None:
+        """Closes the ledger where only its path was given; the next call opens it again."""
+        self.sieve.close()
+
+    def _handle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+    async def _ahandle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+
+class TruthRetriever(_Final):
+    """The results of another retriever that may be believed, in its order and with its scores.
+
+    ``judging`` are the settings of `doxa.adapters.judging.Sieve`. A `TruthQuery` names times of its
+    own. What is left out is in a `TruthEvent`, or in what `sift` returns. To end with ten nodes,
+    let the other one bring more.
+    """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        ledger: Ledger | str | os.PathLike[str],
+        *,
+        callback_manager: Any = None,
+        verbose: bool = False,
+        **judging: Any,
+    ) -> None:
+        self.retriever = retriever
+        sieve = Sieve(ledger, **judging)
+        super().__init__(sieve, callback_manager=callback_manager, verbose=verbose)
+
+    def sift(self, query: QueryType) -> Sifting:
+        """What the other one finds, judged: what may be believed, and what is left out."""
+        bundle = _bundle(query)
+        return self.sieve.filter(as_found(self.retriever.retrieve(bundle)), *times_of(bundle))
+
+    def _get_prompt_modules(self) -> dict[str, Any]:
+        return {"retriever": self.retriever}
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return as_nodes(self.sift(query_bundle))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = as_found(await self.retriever.aretrieve(query_bundle))
+        return as_nodes(await self.sieve.afilter(found, *times_of(query_bundle)))
+
+
+class LedgerRetriever(_Final):
+    """What the ledger itself finds for a question, as nodes whose ids are those of the ledger.
+
+    Raises `RecallRefused` where it refuses to answer, which is not the same as finding nothing.
+    ``options`` are those of `Ledger.recall`; how it came out is in a `RecallEvent`, or in what
+    `recall` returns.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger | str | os.PathLike[str],
+        *,
+        valid_at: Any = None,
+        known_at: Any = None,
+        workspace: str = "",
+        perspective: str | None = None,
+        shared: bool = True,
+        archived: bool = False,
+        callback_manager: Any = None,
+        verbose: bool = False,
+        **options: Any,
+    ) -> None:
+        sieve = Sieve(
+            ledger,
+            valid_at=valid_at,
+            known_at=known_at,
+            workspace=workspace,
+            perspective=perspective,
+            shared=shared,
+            archived=archived,
+        )
+        self.options = options
+        super().__init__(sieve, callback_manager=callback_manager, verbose=verbose)
+
+    def recall(self, query: QueryType) -> Remembered:
+        """The hits, and the whole answer, which says what is missing and why."""
+        bundle = _bundle(query)
+        return ask(self.sieve, bundle.query_str, *times_of(bundle), **self.options)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return recalled_nodes(self.recall(query_bundle))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return recalled_nodes(await asyncio.to_thread(self.recall, query_bundle))
