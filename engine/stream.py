@@ -306,7 +306,9 @@ class Stream:
         last = last_of(transaction.head)
         for request in islice(requests, start, None):
             at = request.recorded_at
-            if request.expected is not None or (at is not None and at <= last):
+            if request.expected is not None or request.making is not None:
+                break
+            if at is not None and at <= last:
                 break
             events = all_plain(request.events)
             if not events or request.audits or (gate is not None and gate.may_block(events)):
