@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from doxa.adapters.graphrag.aliases import Aliases, Rests, aliases_of
     from doxa.adapters.graphrag.citations import Cited, citations
+    from doxa.adapters.graphrag.importing import import_index
+    from doxa.adapters.graphrag.outcome import IndexImport, RunImport
     from doxa.adapters.graphrag.tables import Tables, read_tables, tables_of
     from doxa.adapters.graphrag.words import VOCABULARY, Vocabulary
 
@@ -15,12 +17,15 @@ _FROM = "doxa.adapters.graphrag."
 _LAZY = {
     "Aliases": "aliases",
     "Cited": "citations",
+    "IndexImport": "outcome",
     "Rests": "aliases",
+    "RunImport": "outcome",
     "Tables": "tables",
     "VOCABULARY": "words",
     "Vocabulary": "words",
     "aliases_of": "aliases",
     "citations": "citations",
+    "import_index": "importing",
     "read_tables": "tables",
     "tables_of": "tables",
 }
@@ -29,11 +34,14 @@ __all__ = [
     "VOCABULARY",
     "Aliases",
     "Cited",
+    "IndexImport",
     "Rests",
+    "RunImport",
     "Tables",
     "Vocabulary",
     "aliases_of",
     "citations",
+    "import_index",
     "read_tables",
     "tables_of",
 ]

@@ -24,11 +24,11 @@ __all__ = ["Aliases", "Rests", "aliases_of"]
 class Rests:
     """What one row rests on.
 
-    ``claims`` are what it says; ``facts`` those of them, and the passages, that a text about it may
-    depend on as held; ``supports`` the evidence that it depends on besides; ``artefact`` the
-    summary that its text is registered as; ``sources`` its documents; ``units`` the claims of the
-    passages that it was made from. A row that was not carried over has a ``reason``, and rests on
-    nothing.
+    ``claims`` are what it says, ``evidence`` what vouches for that (or, where it is denied, speaks
+    against it), ``sources`` its documents, ``units`` the claims that the index has the passages
+    which it was made from, ``artefact`` the summary that its text is registered as. ``facts`` and
+    ``supports`` are what a text about it depends on, as held and as live. A row that was not
+    carried over has a ``reason``, and rests on nothing.
     """
 
     table: str
@@ -38,6 +38,7 @@ class Rests:
     claims: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     supports: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
     artefact: str | None = None
     sources: tuple[str, ...] = ()
     units: tuple[str, ...] = ()

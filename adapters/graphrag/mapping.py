@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,10 +61,12 @@ def mapped(
     index: str,
     dates: Dates = "observed",
     vocabulary: Vocabulary = VOCABULARY,
+    progress: Callable[[], None] = lambda: None,
 ) -> Mapped:
-    """Maps a run's tables. O(rows), and for reports their dependencies. Raises `CallerError`."""
+    """Maps a run's tables. O(rows), and for reports their dependencies. ``progress`` is called for
+    each row. Raises `CallerError`."""
     mapping = _Mapping(tables, Naming(index), checked_dates(dates), vocabulary)
-    mapping.map()
+    mapping.map(progress)
     map_reports(tables, mapping.naming, vocabulary, mapping.subjects, mapping.made)
     return mapping.made
 
@@ -77,17 +79,20 @@ class _Mapping:
         self.made = Mapped()
         self.passages = Passages(tables)
         self.subjects: dict[str, list[Rests]] = {}  # an entity's name → its rows and its claims
-        self.told: set[str] = set()  # digests of passages whose claim is there
+        self.told: dict[str, list[str]] = {}  # passages whose claim is there → its evidence
 
-    def map(self) -> None:
+    def map(self, progress: Callable[[], None]) -> None:
         """Everything but the reports."""
         self._text_units()
         for entity in self.tables.entities:
             self._entity(entity)
+            progress()
         for relationship in self.tables.relationships:
             self._relationship(relationship)
+            progress()
         for covariate in self.tables.covariates:
             self._covariate(covariate)
+            progress()
         self.made.set_aside[:0] = self.passages.set_aside
         self.made.remarks[:0] = self.passages.remarks
 
@@ -109,6 +114,7 @@ class _Mapping:
                     unit.id,
                     claims=(id,),
                     facts=(id,),
+                    evidence=tuple(self.told[passage.digest]),
                     sources=tuple(source.id for source in passage.sources),
                     units=(id,),
                 )
@@ -118,12 +124,12 @@ class _Mapping:
         """The claim that the index has a passage."""
         claim = passage.claim
         if passage.digest not in self.told:
-            self.told.add(passage.digest)
             self.made.put(claim, "text_units", row)
             for source in passage.sources:
                 self.made.evidence.add((passage.digest, source.id))
                 self.made.sources.setdefault(source.id, source)
-            self._supports(str(claim["id"]), passage, ("text_units", row))
+            ids = self._supports(str(claim["id"]), passage, ("text_units", row))
+            self.told[passage.digest] = ids
         return str(claim["id"])
 
     def _named(self, table: str, row: Row, units: Iterable[str]) -> list[Passage]:
@@ -204,18 +210,17 @@ class _Mapping:
 
     def _evidence(
         self, claim: str, passages: Iterable[Passage], place: tuple[str, Row]
-    ) -> tuple[list[str], list[str]]:
-        """What a text that was made from passages depends on besides their claim: the supports; or
-        the passage, where several documents have it and one is enough."""
+    ) -> tuple[list[str], list[str], list[str]]:
+        """The evidence that passages give; and what a text that was made from them depends on
+        besides their claim, as held and as live."""
+        every: list[str] = []
         facts: list[str] = []
         supports: list[str] = []
         for passage in passages:
             ids = self._supports(claim, passage, place)
-            if len(ids) == 1:
-                supports += ids
-            else:
-                facts.append(str(passage.claim["id"]))
-        return facts, supports
+            every += ids
+            _depend(passage, ids, facts, supports)
+        return every, facts, supports
 
     def _summary(
         self, kind: str, text: str | None, rests: Mapping[str, list[str]], place: tuple[str, Row]
@@ -254,7 +259,7 @@ class _Mapping:
         if not passages:
             return self.made.leave(*place, "no text unit vouches for it", said[0])
         claim = self._claim(place, *said)
-        units, supports = self._evidence(claim, passages, place)
+        every, units, supports = self._evidence(claim, passages, place)
         facts = [claim, *units]
         kind = "entity" if place[0] == "entities" else "relationship"
         declared = {"facts": facts, "supports": supports}
@@ -266,6 +271,7 @@ class _Mapping:
             claims=(claim,),
             facts=tuple(facts),
             supports=tuple(supports),
+            evidence=tuple(every),
             artefact=self._summary(kind, row.description, declared, place),
             sources=_sources(passages),
             units=_units(passages),
@@ -310,6 +316,7 @@ class _Mapping:
         kind = "hypothesis" if status == "suspected" else "fact"
         claim = self._claim(place, *said, text=text, kind=kind, when=when)
         quote = self.vocabulary.value(row.quote)
+        every: list[str] = []
         units: list[str] = []
         supports: list[str] = []
         for passage in passages:
@@ -324,10 +331,8 @@ class _Mapping:
                 where=None if quote is None else str(found),
                 observed_at=when.observed_at,
             )
-            if len(ids) == 1:
-                supports += ids
-            else:
-                units.append(str(passage.claim["id"]))
+            every += ids
+            _depend(passage, ids, units, supports)
         rests = Rests(
             "covariates",
             row.row,
@@ -335,8 +340,9 @@ class _Mapping:
             row.id,
             claims=(claim,),
             # what is suspected or denied is never held: a text about it depends on its evidence
-            facts=(claim, *units) if status == "true" else tuple(units),
-            supports=() if status == "true" and not units else tuple(supports),
+            facts=(claim,) if status == "true" else tuple(units),
+            supports=() if status == "true" else tuple(supports),
+            evidence=tuple(every),
             sources=_sources(passages),
             units=_units(passages),
         )
@@ -358,6 +364,15 @@ def _debris(
     if status is None:
         return f"its status is {shown(row.status)!r}, which is no status that the vocabulary has"
     return None
+
+
+def _depend(passage: Passage, evidence: list[str], facts: list[str], supports: list[str]) -> None:
+    """What a text that was made from a passage depends on: its evidence as live; or, where several
+    documents have the passage and one of them is enough, that the index has it."""
+    if len(evidence) == 1:
+        supports += evidence
+    else:
+        facts.append(str(passage.claim["id"]))
 
 
 def _sources(passages: Iterable[Passage]) -> tuple[str, ...]:

@@ -1,0 +1,133 @@
+"""What an index no longer says, and what it says again, beside what a ledger has of it.
+
+The log alone tells what was imported before, by ids. Evidence is withdrawn where its passage is
+gone from its document; what is only not repeated stays, since another run words and cuts the same
+text otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.adapters.graphrag.naming import Naming
+from doxa.engine.belief import Belief
+from doxa.engine.errors import CallerError
+from doxa.engine.graph import ARTEFACT, NONE, SUPPORT, entity
+
+if TYPE_CHECKING:
+    from doxa.adapters.graphrag.mapping import Mapped
+
+__all__ = ["Changes"]
+
+GONE: Final = "its text unit is no longer in the document that the evidence names"
+BACK: Final = "its text unit is in the document again"
+
+
+@dataclass(slots=True)
+class Changes:
+    """``withdrawals`` are the events that take back what is gone, or take that back; ``gone``,
+    ``back`` and ``not_repeated`` are ids of evidence, ``stale`` those of summaries that are not
+    repeated."""
+
+    withdrawals: list[dict[str, Any]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    back: list[str] = field(default_factory=list)
+    not_repeated: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    @classmethod
+    def between(
+        cls,
+        belief: Belief,
+        naming: Naming,
+        workspace: str,
+        said: Mapped,
+        *,
+        complete: bool,
+        replace: bool,
+    ) -> Changes:
+        """The changes of a run beside a belief. A run that is not ``complete`` takes nothing back.
+        Raises `CallerError` where nothing at all of what the index had is left, unless it may
+        ``replace`` it. O(evidence in the ledger)."""
+        changes, seen = cls(), _Seen(belief, workspace)
+        had: set[str] = set()  # the passages of the evidence that counts
+        for number, id, digest, source in seen.supports(naming.prefix):
+            counts = bool(belief.extent_now(number))
+            had.update([digest] if counts else ())
+            if (digest, source) in said.evidence:
+                if id in said.events:
+                    changes._restore(seen, id)
+                elif counts:
+                    changes.not_repeated.append(id)
+            elif counts and complete:
+                changes._withdraw(seen, id)
+        if complete:
+            changes.stale = [id for id in seen.artefacts(naming.prefix) if id not in said.events]
+        else:
+            changes.not_repeated = []
+        left = {digest for digest, _ in said.evidence}
+        if complete and had and not had & left and not replace:
+            raise CallerError(
+                f"the ledger has {len(had)} text unit(s) of the index {naming.index!r}, and none "
+                f"of them is among the {len(left)} of this folder: give another index a name of "
+                "its own (index), or say that this one takes the other's place (replace)"
+            )
+        return changes
+
+    def _withdraw(self, seen: _Seen, id: str) -> None:
+        n = seen.times(id)
+        if n and not seen.has(f"{id}/gone-{n}/back"):
+            return  # somebody took the last withdrawal back by hand
+        self.gone.append(id)
+        event = {"event": "withdrawal", "id": f"{id}/gone-{n + 1}", "target": id, "reason": GONE}
+        self.withdrawals.append(event)
+
+    def _restore(self, seen: _Seen, id: str) -> None:
+        last = f"{id}/gone-{seen.times(id)}"
+        if not seen.counts(last):
+            return
+        self.back.append(id)
+        event = {"event": "withdrawal", "id": f"{last}/back", "target": last, "reason": BACK}
+        self.withdrawals.append(event)
+
+
+class _Seen:
+    """What a belief has of an index."""
+
+    def __init__(self, belief: Belief, workspace: str) -> None:
+        self.belief, self.graph, self.workspace = belief, belief.graph, workspace
+
+    def has(self, id: str) -> bool:
+        return self.graph.find(self.workspace, id) != NONE
+
+    def counts(self, id: str) -> bool:
+        number = self.graph.find(self.workspace, id)
+        return number != NONE and bool(self.belief.extent_now(number))
+
+    def times(self, id: str) -> int:
+        """How often evidence was taken back by an import."""
+        return next(n for n in count(1) if not self.has(f"{id}/gone-{n}")) - 1
+
+    def supports(self, prefix: str) -> Iterator[tuple[int, str, str, str]]:
+        """The evidence whose id begins so: its number, id, digest and source."""
+        graph = self.graph
+        names, ws = graph.names.texts, graph.names.find(self.workspace)
+        for row, (digest, source) in enumerate(zip(graph.s_digest, graph.s_source, strict=True)):
+            if digest == NONE or source == NONE:
+                continue
+            number = entity(SUPPORT, row)
+            id = graph.id_of(number)
+            if id.startswith(prefix) and graph.workspace_of(number) == ws:
+                yield number, id, names[digest], names[graph.r_name[source]]
+
+    def artefacts(self, prefix: str) -> Iterator[str]:
+        """The summaries whose ids begin so, and that were not taken back."""
+        ws = self.graph.names.find(self.workspace)
+        for row, its in enumerate(self.graph.a_ws):
+            number = entity(ARTEFACT, row)
+            id = self.graph.artefact_id(row)
+            if its == ws and id.startswith(prefix) and self.belief.extent_now(number):
+                yield id
