@@ -225,11 +225,11 @@ class Written:
 def write(ledger: Ledger, events: Iterable[Mapping[str, Any]], workspace: str) -> Written:
     """Records events in their order; what the ledger refuses (an event too large, a rejected value,
     and what names it) is told of and stops nothing. Those without ``recorded_at`` are one commit,
-    or one for each 20,000."""
+    or one for each 20,000; a time that somebody else's commit has overtaken is kept as stated."""
     lines = iter(events)
     done = Written()
     while batch := list(islice(lines, COMMIT)):
-        report = ledger.import_events(batch, workspace=workspace)
+        report = ledger.import_events(batch, workspace=workspace, restamp=True)
         refused = (*done.refused, *_refused(report, batch))
         done = Written(done.events + report.events, done.commits + report.commits, refused)
     return done

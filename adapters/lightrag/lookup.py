@@ -77,11 +77,31 @@ class Lookup:
             "citation_ids": self._citations(view, supports)[:_CITED],
         }
 
-    def cited(self, view: TruthView, claim: str) -> dict[str, Any]:
-        """A chunk's claim, and citations of where it stands."""
-        row = view.find(claim) >> 3
-        live = [s for s in view.graph.supports_of(row) if view.belief.live(s, view.v, view.k)]
-        return {"claim_ids": [claim], "citation_ids": self._citations(view, live)[:_CITED]}
+    def extracted(self, view: TruthView, claim: str) -> list[str]:
+        """What was extracted from the chunks by which a text is said: claims, by evidence that
+        counts at the view."""
+        found: dict[str, None] = {}
+        graph, number = view.graph, view.find(claim)
+        if number == NONE or number & 7 != CLAIM:
+            return []
+        for support in self._live(view, graph.supports_of(number >> 3)):
+            part = graph.id_of(entity(SUPPORT, support)).rpartition(":")[0] + ":"
+            source = graph.s_source[support]
+            if source == NONE or not part.startswith(self.ids.prefix):
+                continue
+            for row in self._live(view, graph.supports_from(source)):
+                if graph.id_of(entity(SUPPORT, row)).startswith(part):
+                    found[graph.claim_id(graph.s_claim[row])] = None
+        found.pop(claim, None)
+        return list(found)
+
+    def cited(self, view: TruthView, claim: str) -> list[str]:
+        """Citations of where a text stands."""
+        live = self._live(view, view.graph.supports_of(view.find(claim) >> 3))
+        return self._citations(view, live)[:_CITED]
+
+    def _live(self, view: TruthView, supports: Iterable[int]) -> list[int]:
+        return [row for row in supports if view.belief.live(row, view.v, view.k)]
 
     def _citations(self, view: TruthView, supports: Iterable[int]) -> list[str]:
         head = f"{self.ids.prefix}support:"

@@ -51,7 +51,8 @@ class Truth:
 
     ``name`` is the one that it was imported under; all else is as for a `Sieve`: ``valid_at`` and
     ``known_at`` where a call names none, and what becomes of what the ledger does not know
-    (``unknown``: drop, flag or keep).
+    (``unknown``: drop, flag or keep). Of a chunk, all that was extracted must hold (``texts`` is
+    ``held``), or it is enough that its document stands (``said``).
     """
 
     def __init__(
@@ -65,7 +66,11 @@ class Truth:
         shared: bool = True,
         unknown: Unknown = "drop",
         archived: bool = False,
+        texts: Literal["held", "said"] = "held",
     ) -> None:
+        if texts not in ("held", "said"):
+            raise CallerError(f"texts is {texts!r:.60}; give held or said")
+        self.texts = texts
         self.sieve = Sieve(
             ledger,
             valid_at=valid_at,
@@ -153,7 +158,11 @@ class Truth:
         ``inner`` (of the same form) to rank the others. It sees chunks alone, not entities and
         relationships, and is no gate where LightRAG ends it for taking too long."""
         sieve = replace(self.sieve, ledger=self.sieve.open, annotate=None)
-        return reranker(sieve, self.lookup, inner)
+
+        def rests(view: TruthView, text: str) -> list[list[str]]:
+            return [self._of_text(view, claim) for claim in self.lookup.saying(view, text)]
+
+        return reranker(sieve, rests, inner)
 
     # -- results
 
@@ -164,16 +173,22 @@ class Truth:
         id, name, text = _READ[kind](row)
         rests: dict[str, Any] = {}
         if kind == "chunks":
-            rests["claim_ids"] = [self.lookup.ids.text(str(name), text)]
+            rests["claim_ids"] = self._of_text(view, self.lookup.ids.text(str(name), text))
         elif (artefact := self.lookup.description(view, name, text)) is not None:
             rests["artefact_id"] = artefact
         return Found(text, row, id, item=_Row(kind, row, rests))
+
+    def _of_text(self, view: TruthView, claim: str) -> list[str]:
+        """What a chunk's text rests on: that it is said and, unless that is enough, all that was
+        extracted from it."""
+        held = self.texts == "held"
+        return [claim, *(self.lookup.extracted(view, claim) if held else ())]
 
     def _told(self, view: TruthView, one: Found) -> Found:
         """A result that may be used, as it is printed: with its name, and citations."""
         kind, row, rests = one.item
         if kind == "chunks":
-            cited = self.lookup.cited(view, rests["claim_ids"][0])
+            cited = {**rests, "citation_ids": self.lookup.cited(view, rests["claim_ids"][0])}
             return Found(one.text, cited, one.id, item=one.item)
         named = (row.get(key) for key in _NAMES[kind])
         head = " / ".join(label(str(name)) for name in named if name)

@@ -11,29 +11,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from doxa.adapters.judging import Found, Sieve
-from doxa.adapters.lightrag.lookup import Lookup
+
+if TYPE_CHECKING:
+    from doxa.views import TruthView
 
 __all__ = ["Rerank", "reranker"]
 
 Rerank = Callable[..., Awaitable[list[Any]]]
+Rests = Callable[["TruthView", str], list[list[str]]]
 _LOG: Final = logging.getLogger("doxa.adapters.lightrag")
 _NOTHING: Final = "(Nothing of what was found may be believed at this view.)"
 _FAILED: Final = "(What was found could not be judged, and is left out.)"
 
 
-def reranker(sieve: Sieve, lookup: Lookup, inner: Rerank | None) -> Rerank:
+def reranker(sieve: Sieve, rests: Rests, inner: Rerank | None) -> Rerank:
     """The function: chunks that may not be used are left out before ``inner`` ranks the others;
     its scores are handed on as they are. Without ``inner``, or where that fails, the others keep
-    their order."""
+    their order. ``rests`` gives the claims that a text rests on, once for each who says it."""
 
     async def rerank(
         query: str, documents: Sequence[str], top_n: int | None = None, **more: Any
     ) -> list[Any]:
         try:
-            kept = await asyncio.to_thread(_kept, sieve, lookup, list(documents))
+            kept = await asyncio.to_thread(_kept, sieve, rests, list(documents))
         except Exception as error:  # raised, LightRAG would go on with all of them
             _LOG.error("no chunk is let through: %s", error)
             return [_notice(_FAILED)]
@@ -45,15 +48,13 @@ def reranker(sieve: Sieve, lookup: Lookup, inner: Rerank | None) -> Rerank:
     return rerank
 
 
-def _kept(sieve: Sieve, lookup: Lookup, documents: list[str]) -> list[int]:
+def _kept(sieve: Sieve, rests: Rests, documents: list[str]) -> list[int]:
     """The places of those texts that somebody may be believed to have said."""
     view = sieve.view()
     found = []
     for place, text in enumerate(documents):
-        claims: list[str | None] = [*lookup.saying(view, text)] or [None]
-        for claim in claims:
-            rests = {} if claim is None else {"claim_ids": [claim]}
-            found.append(Found(text, rests, None, item=place))
+        for claims in rests(view, text) or [[]]:
+            found.append(Found(text, {"claim_ids": claims}, None, item=place))
     sifting = sieve.sift(found, view)
     sieve.still(view)
     return list(dict.fromkeys(each.found.item for each in sifting.kept))
