@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from tests.test_cli import failed
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The SDK, as far as it is asked whether it is there."""
     monkeypatch.setattr(serving, "find_spec", lambda name: object())
     monkeypatch.delenv(serving.TOKEN, raising=False)
-    yield
 
 
 def test_without_the_sdk_the_extra_is_named(

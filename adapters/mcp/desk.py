@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 from doxa.adapters.mcp.arguments import Arguments, Looking, Named, Sourced
 from doxa.adapters.mcp.results import Seen
 from doxa.arguments import Source
-from doxa.engine.errors import CallerError, ViewMoved, workspace_in_words
+from doxa.engine.errors import CallerError, DoxaError, ViewMoved, workspace_in_words
 from doxa.engine.items import iso_or_none
 from doxa.ledger import Ledger
 from doxa.views import TruthView
@@ -63,6 +64,13 @@ class Desk:
             perspective=perspective,
             shared=self.shared,
         )
+
+    def warm(self) -> None:
+        """Loads what the first question would have to wait for. What goes wrong is told to whoever
+        asks."""
+        with suppress(DoxaError):
+            view = self.view_at(self.workspace or "")
+            self.ledger.recall("what is there", view=view, trust=self.trust, top_k=1)
 
     def check_unmoved(self, view: TruthView, seen: int | None) -> None:
         """Raises `ViewMoved` where anything in sight was recorded after a revision that the caller

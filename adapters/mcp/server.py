@@ -6,6 +6,7 @@ look like JSON as JSON: here a value is recorded as it was given, or not at all.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -46,7 +47,9 @@ class Service:
     """What is served of one desk: `server` is the SDK's."""
 
     def __init__(self, desk: Desk, workers: Workers) -> None:
-        self.tools, self.resources, self.workers = Toolbox(desk), Resources(desk), workers
+        self.desk, self.workers = desk, workers
+        self.tools, self.resources = Toolbox(desk), Resources(desk)
+        self._warming: asyncio.Future[None] | None = None
         self.server: Any = Server(
             "doxa",
             title="doxa: what may be believed",
@@ -73,7 +76,10 @@ class Service:
         ]
 
     async def list_tools(self, ctx: Any, params: Any) -> Any:
-        """The tools, all on one page."""
+        """The tools, all on one page. A client that looks at them will ask something soon: what that
+        needs is loaded meanwhile."""
+        if self._warming is None:
+            self._warming = asyncio.ensure_future(self.workers.run(self.desk.warm))
         return types.ListToolsResult(tools=self._listed)
 
     async def call_tool(self, ctx: Any, params: Any) -> Any:
