@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
 
 __all__ = ["GRADES", "Found", "Grade", "locate"]
 
@@ -17,6 +19,7 @@ _ENDS: Final = re.compile(
     r"(?<=[.!?。\uff01\uff1f\u201d\"])\s+|[;\uff1b\n]|\.{3}|…|,,|(?<=[。\uff01\uff1f])"
 )
 _EDGES: Final = " \t;,\"'\u201c\u201d\u2018\u2019«»「」"
+_WORD: Final = re.compile(r"\S+")
 _SHORT: Final = 15  # characters of a piece that says too little to be looked for
 _LONG: Final = 20_000  # characters of a quote that are looked for
 
@@ -61,6 +64,43 @@ def locate(quote: str | None, text: str | None) -> Found:
 
 def _loosely(quote: str, text: str) -> tuple[int, int] | None:
     """Where it stands, but for white space and case."""
-    words = [re.escape(word) for word in quote.split()]
-    found = re.search(r"\s+".join(words), text, re.IGNORECASE) if words else None
-    return None if found is None else found.span()
+    wanted = _folded(quote).text
+    if not wanted:
+        return None
+    folded = _folded(text)
+    start = folded.text.find(wanted)
+    return None if start < 0 else folded.span(start, start + len(wanted))
+
+
+class _Folded(NamedTuple):
+    """A text in lower case with one space between words; where each word begins, here and in the
+    text itself."""
+
+    text: str
+    begins: list[int]
+    stood: list[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The characters of the text itself."""
+        return self._place(start), self._place(end - 1) + 1
+
+    def _place(self, at: int) -> int:
+        word = bisect_right(self.begins, at) - 1
+        return self.stood[word] + at - self.begins[word]
+
+
+@lru_cache(maxsize=256)
+def _folded(text: str) -> _Folded:
+    words: list[str] = []
+    begins: list[int] = []
+    stood: list[int] = []
+    length = 0
+    for found in _WORD.finditer(text):
+        word = found[0].lower()
+        if len(word) != len(found[0]):  # a letter that is two in lower case
+            word = "".join(low if len(low := sign.lower()) == 1 else sign for sign in found[0])
+        words.append(word)
+        begins.append(length)
+        stood.append(found.start())
+        length += len(word) + 1
+    return _Folded(" ".join(words), begins, stood)

@@ -137,12 +137,18 @@ def _read(table: str, path: Path) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def _parquet(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """A file, or a folder of several that are its parts."""
     from pyarrow import parquet
 
-    names = list(parquet.read_schema(path).names) if path.is_file() else None
-    columns = None if names is None else [name for name in names if name in _COLUMNS]
-    table = parquet.read_table(path, columns=columns)
-    return names or list(table.schema.names), table.to_pylist()
+    names: dict[str, None] = {}
+    rows: list[dict[str, Any]] = []
+    for part in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+        with parquet.ParquetFile(part) as opened:
+            there = opened.schema_arrow.names
+            names |= dict.fromkeys(there)
+            wanted = [name for name in there if name in _COLUMNS]
+            rows += opened.read(columns=wanted).to_pylist()
+    return list(names), rows
 
 
 def _csv(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
