@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, progress, say, table
-from doxa.adapters.exchange import exported
+from doxa.adapters.exchange import ImportReport, exported, import_events
 from doxa.adapters.exchange import set_aside as lines_set_aside
 from doxa.engine import times
 from doxa.engine.errors import CallerError
@@ -52,7 +53,12 @@ def append(
 
 def import_(
     path: opt.Path,
-    file: File,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="Exchange lines, gzip too, or a Parquet file; - is stdin."
+        ),
+    ],
     restamp: Annotated[
         bool, typer.Option("--restamp", help="Record lines whose time steps back all the same.")
     ] = False,
@@ -64,17 +70,22 @@ def import_(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> int:
-    """Import exchange lines, in order.
+    """Import exchange lines, or the rows of a Parquet file, in order.
 
     Exit 1 if lines were set aside or kept out. Bad lines stop nothing: they are set aside with
     their numbers and reasons; those that say a rejected value are kept out. Safe to repeat and to
     resume.
     """
     lines = opt.given(file)  # before a ledger is made for it
+    carry: Callable[..., ImportReport] = import_events
+    if isinstance(lines, str):
+        from doxa.adapters.tables import import_table, is_parquet
+
+        carry = import_table if is_parquet(lines) else carry
     try:
         with opt.writing(path) as ledger, progress("import") as told:
-            report = ledger.import_events(
-                lines, restamp=restamp, strict=strict, workspace=workspace, progress=told
+            report = carry(
+                ledger, lines, restamp=restamp, strict=strict, workspace=workspace, progress=told
             )
     except KeyboardInterrupt:
         note("interrupted; what went in is whole commits: run the same import again to go on")
@@ -110,11 +121,21 @@ def export(
         str | None,
         typer.Option(help="Write the tables as Parquet files into this folder.", metavar="DIR"),
     ] = None,
+    events_parquet: Annotated[
+        str | None,
+        typer.Option(help="Write the events into this Parquet file instead.", metavar="FILE"),
+    ] = None,
 ) -> None:
     """Export exchange lines, in stream order.
 
-    Or, with --parquet, the tables for other engines.
+    Or, with --events-parquet, the same events as a Parquet file, a column a key; with --parquet,
+    the tables of what was believed, for other engines.
     """
+    if events_parquet is not None:
+        if parquet is not None:
+            raise CallerError("give one of --parquet and --events-parquet")
+        _export_events(path, events_parquet, workspace, since, limit, as_json)
+        return
     if parquet is not None:
         if workspace is not None or since or limit is not None:
             raise CallerError("--parquet writes all tables whole; leave the other options out")
@@ -144,6 +165,22 @@ def _export_tables(path: str, folder: str, as_json: bool) -> None:
     else:
         table(("table", "rows"), rows.items())
         note(f"{counted(len(rows), 'table')} in {folder}")
+
+
+def _export_events(
+    path: str, file: str, workspace: str | None, since: int, limit: int | None, as_json: bool
+) -> None:
+    from doxa.adapters.tables import write_parquet
+
+    with opt.reading(path) as ledger, progress("export") as told:
+        done = write_parquet(
+            ledger, file, workspace=workspace, since=since, limit=limit, progress=told
+        )
+    if as_json:
+        document({"file": file, "events": done.events, "cursor": done.position})
+    else:
+        more = f"; go on with --since {done.position}" if limit is not None else ""
+        note(f"{counted(done.events, 'event')} in {file}{more}")
 
 
 def set_aside(

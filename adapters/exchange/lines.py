@@ -24,6 +24,7 @@ __all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "decoder", "fields_of", "quic
 # as much. What is longer can't be an event and is passed over without being kept in memory.
 LINE_LIMIT: Final = 8 * PAYLOAD_LIMIT
 _GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"
 _KEPT: Final = 1_000  # bytes of an overlong line that are shown
 
 Given = str | bytes | Mapping[str, Any]
@@ -121,13 +122,17 @@ class Lines:
             raise StorageError(f"{path} can't be read: {error.strerror}") from None
         with file:
             try:
-                packed = path.is_file() and file.peek(2)[:2] == _GZIP
+                start = file.peek(4) if path.is_file() else b""
             except OSError as error:
                 raise StorageError(f"{path} can't be read: {error.strerror}") from None
+            if start[:4] == _PARQUET:
+                raise CallerError(
+                    f"{path} is a Parquet file; doxa.adapters.tables.import_table reads its rows"
+                )
             if path.is_file():
                 self._file = file
             try:
-                if packed:
+                if start[:2] == _GZIP:
                     with gzip.open(file) as unpacked:
                         yield from _read(cast("IO[bytes]", unpacked).readline, self._count)
                 else:

@@ -1,0 +1,205 @@
+"""Tables of anything that speaks Arrow, and Parquet files, into a ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from doxa.adapters.exchange.importing import ImportReport, import_events
+from doxa.adapters.exchange.lines import Line, Lines, shown
+from doxa.adapters.tables.cells import Unusable, cells, fits, wanted
+from doxa.adapters.tables.rows import line_of
+from doxa.adapters.tables.schema import COLUMNS, POSITION, SCHEMA
+from doxa.engine.errors import CallerError, InvalidEvent, StorageError
+
+if TYPE_CHECKING:
+    from doxa.ledger import Ledger
+
+__all__ = ["exchange_lines", "import_table", "is_parquet"]
+
+_MAGIC: Final = b"PAR1"
+_ROWS: Final = 8_192
+_CLAIM: Final = ("subject", "predicate", "object")
+_INDEX: Final = "__index_level_"  # what a frame's own numbering is called, which says nothing
+
+Progress = Callable[[int, int | None], None]
+
+
+def import_table(
+    ledger: Ledger,
+    table: Any,
+    *,
+    json_objects: bool | None = None,
+    restamp: bool = False,
+    strict: bool = False,
+    workspace: str | None = None,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Imports the rows of a table, as `import_events` does exchange lines: in order, resumable, and
+    with every row that can't be accepted set aside.
+
+    ``table`` is a data frame, an Arrow table or stream, anything else with ``__arrow_c_stream__``,
+    or the path of a Parquet file. Its columns are keys of the exchange form; without a column
+    ``event`` its rows are claims. ``json_objects`` says whether a text column ``object`` holds JSON
+    text; left out, it does where there is a column ``event``. Raises `CallerError`, with nothing
+    written, for columns that are unknown or can't be what their name says. ``progress(rows done,
+    total)`` is called now and then.
+    """
+    return import_events(
+        ledger,
+        _Rows(table, json_objects),
+        restamp=restamp,
+        strict=strict,
+        workspace=workspace,
+        progress=progress,
+    )
+
+
+def exchange_lines(table: Any, *, json_objects: bool | None = None) -> Iterator[str]:
+    """The rows of a table as exchange lines, for a file: of an exported one, those that
+    `export_events` gives. Raises `InvalidEvent` at the first row with a cell that can't be used."""
+    for line in _Rows(table, json_objects):
+        if line.problem is not None:
+            raise InvalidEvent(f"row {line.number}: {line.problem}")
+        yield shown(line.raw)
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a Parquet file, by its first bytes."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == _MAGIC
+    except OSError:
+        return False
+
+
+class _Rows(Lines):
+    """The rows of a table as lines, numbered from 1."""
+
+    def __init__(self, table: Any, json_objects: bool | None) -> None:
+        self.path, self._read, self._file = None, 0, None
+        self._batches = self._opened(table)
+        try:
+            self._first = next(self._batches, None)
+        except (pa.ArrowException, OSError, TypeError) as error:
+            raise CallerError(f"the table can't be read: {error}") from None
+        self._json = "event" in self._schema.names if json_objects is None else json_objects
+        self._check()
+
+    @property
+    def done(self) -> int:
+        """Rows that were read."""
+        return self._read
+
+    # ------------------------------------------------------------ opening
+
+    def _opened(self, table: Any) -> Iterator[pa.RecordBatch]:
+        self.total: int | None = None
+        if isinstance(table, str | os.PathLike):
+            return self._of_file(Path(table))
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        if isinstance(table, pa.Table):
+            self.total = table.num_rows
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise CallerError(
+                f"{type(table).__name__} is no table; give a data frame, an Arrow table, or the "
+                "path of a Parquet file (lines and mappings go into import_events)"
+            )
+        try:
+            reader = pa.RecordBatchReader.from_stream(table)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise CallerError(
+                f"the {type(table).__name__} is no Arrow table: {error}; a column has one type: "
+                "text, say, or for mixed objects JSON text, with json_objects=True"
+            ) from None
+        self._schema = reader.schema
+        return iter(reader)
+
+    def _of_file(self, path: Path) -> Iterator[pa.RecordBatch]:
+        if path.is_dir():
+            raise CallerError(f"{path} is a folder; give the path of a Parquet file")
+        try:
+            file = pq.ParquetFile(path)
+        except FileNotFoundError:
+            raise CallerError(f"there is no file {path}") from None
+        except pa.ArrowException as error:
+            raise CallerError(f"{path} is no Parquet file that can be read: {error}") from None
+        except OSError as error:
+            raise StorageError(f"{path} can't be read: {error}") from None
+        self.path, self.total = path, file.metadata.num_rows
+        self._schema = file.schema_arrow
+        return self._read_file(file)
+
+    @staticmethod
+    def _read_file(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        with file:
+            yield from file.iter_batches(batch_size=_ROWS)
+
+    def _check(self) -> None:
+        """Refuses a table whose columns can't be what their names say."""
+        names = [name for name in self._schema.names if not name.startswith(_INDEX)]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise CallerError(f"the table has two columns {twice[0]!r:.80}; rename one")
+        if unknown := [name for name in names if name not in COLUMNS]:
+            known = ", ".join(name for name in SCHEMA.names if name != POSITION)
+            raise CallerError(
+                f"{unknown[0]!r:.80} is no key of an event; rename the column or leave it out. "
+                f"The keys are {known}, valid_until"
+            )
+        lacking = [name for name in _CLAIM if name not in names]
+        if "event" not in names and lacking:
+            raise CallerError(
+                f"the table has no column {lacking[0]}: without a column event its rows are "
+                f"claims, and those have {', '.join(_CLAIM)}"
+            )
+        for name in names:
+            type_ = self._schema.field(name).type
+            if not fits(type_, COLUMNS[name]) and self._first is not None:
+                column = self._first.column(self._first.schema.get_field_index(name))
+                if not _is_empty(column):
+                    raise CallerError(f"{name} is {type_}; {wanted(type_, COLUMNS[name])}")
+
+    # ------------------------------------------------------------ reading
+
+    def __iter__(self) -> Iterator[Line]:
+        batch, self._first = self._first, None
+        while batch is not None:
+            yield from self._lines(batch)
+            try:
+                batch = next(self._batches, None)
+            except (pa.ArrowException, OSError) as error:
+                number = self._read + 1
+                yield Line(number, b"", f"the table can't be read from here on: {error}")
+                return
+
+    def _lines(self, batch: pa.RecordBatch) -> Iterator[Line]:
+        columns: dict[str, list[Any]] = {}
+        if "event" not in batch.schema.names:
+            columns["event"] = ["claim"] * batch.num_rows
+        for name, array in zip(batch.schema.names, batch.columns, strict=True):
+            form = COLUMNS.get(name)
+            if form is None or name == POSITION or array.null_count == len(array):
+                continue
+            if fits(array.type, form):
+                columns[name] = cells(array, form, self._json)
+            elif not _is_empty(array):
+                why = f"is {array.type}; {wanted(array.type, form)}"
+                columns[name] = [Unusable(str(one), why) if one.is_valid else None for one in array]
+        for at in range(batch.num_rows):
+            self._read += 1
+            said = {name: column[at] for name, column in columns.items()}
+            yield line_of(self._read, {k: v for k, v in said.items() if v is not None})
+
+
+def _is_empty(array: pa.Array) -> bool:
+    """Whether a column says nothing, as one of numbers that are all missing does not."""
+    if pa.types.is_floating(array.type):
+        return bool(pc.all(pc.is_null(array, nan_is_null=True)).as_py() is not False)
+    return bool(array.null_count == len(array))
