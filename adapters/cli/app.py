@@ -16,6 +16,7 @@ from doxa.adapters.cli import (
     dreaming,
     encrypting,
     erasing,
+    indexes,
     keeping,
     lines,
     querying,
@@ -46,7 +47,7 @@ app = typer.Typer(
 for heading, parts in {
     "Record": (writing, registering, rejecting),
     "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
-    "Carry in and out": (lines, serving),
+    "Carry in and out": (lines, indexes, serving),
     "Derive": (consolidating, dreaming),
     "Retain and erase": (retaining, erasing, encrypting),
     "Check and keep": (keeping, auditing),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from doxa.arguments import Instant
     from doxa.ledger import Ledger
 
-__all__ = ["import_index"]
+__all__ = ["Prepared", "import_index", "prepare"]
 
 Progress = Callable[[int, int | None], None]
 FOLDER = "folder"
@@ -61,9 +61,34 @@ def import_index(
     holds no index or a table can't be read, `ClockError` where the time is not later than the
     ledger's last; nothing is written then.
     """
+    ready = prepare(
+        folder,
+        index=index,
+        workspace=workspace,
+        recorded_at=recorded_at,
+        dates=dates,
+        vocabulary=vocabulary,
+        replace=replace,
+        progress=progress,
+    )
+    return ready.into(ledger, dry_run=dry_run)
+
+
+def prepare(
+    folder: str | os.PathLike[str],
+    *,
+    index: str | None = None,
+    workspace: str = "",
+    recorded_at: Instant | None = None,
+    dates: Dates = "observed",
+    vocabulary: Vocabulary = VOCABULARY,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> Prepared:
+    """Reads an index and makes it ready for a ledger; the arguments are those of `import_index`.
+    What is wrong with them, or with the folder, is said here, before there is a ledger."""
     check_text(workspace, "workspace")
-    name = index_name(folder) if index is None else index
-    naming = Naming(name)
+    naming = Naming(index_name(folder) if index is None else index)
     checked_dates(dates)
     runs, notes = runs_in(folder)
     stamps = _stamps(runs, recorded_at)
@@ -71,16 +96,41 @@ def import_index(
     told = _Told(progress, read)
     plans = []
     for run, tables in zip(runs, read, strict=True):
-        said = mapped(tables, index=name, dates=dates, vocabulary=vocabulary, progress=told.row)
+        said = mapped(
+            tables, index=naming.index, dates=dates, vocabulary=vocabulary, progress=told.row
+        )
         plans.append(_Plan(run, tables, said, naming, workspace, replace))
-    answers = _written(
-        ledger, [p.request(at) for p, at in zip(plans, stamps, strict=True)], dry_run
-    )
-    told.end()
-    done = [plan.outcome(answer) for plan, answer in zip(plans, answers, strict=True)]
-    return IndexImport(
-        name, workspace, os.fspath(folder), dates, dry_run, tuple(done), tuple(notes)
-    )
+    return Prepared(naming.index, workspace, os.fspath(folder), dates, plans, stamps, notes, told)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """An index that was read, on its way into a ledger."""
+
+    index: str
+    workspace: str
+    folder: str
+    dates: Dates
+    plans: list[_Plan]
+    stamps: list[int | None]
+    notes: list[str]
+    told: _Told
+
+    def into(self, ledger: Ledger, *, dry_run: bool = False) -> IndexImport:
+        """Records it; a ``dry_run`` only says what would be done."""
+        requests = [p.request(at) for p, at in zip(self.plans, self.stamps, strict=True)]
+        answers = _written(ledger, requests, dry_run)
+        self.told.end()
+        done = tuple(plan.outcome(answer) for plan, answer in zip(self.plans, answers, strict=True))
+        return IndexImport(
+            self.index,
+            self.workspace,
+            self.folder,
+            self.dates,
+            dry_run,
+            done,
+            tuple(self.notes),
+        )
 
 
 class _Told:
@@ -144,9 +194,6 @@ class _Plan:
         """What became of it."""
         assert self.unready is not None, "it was asked for"
         assert self.changes is not None, "it was written"
-        for error in answer.refused.values():
-            if isinstance(error, ClockError):
-                raise error
         refused = {**self.unready}
         refused |= {self.ids[i]: error for i, error in answer.refused.items() if i < len(self.ids)}
         return outcome(self.run, self.tables, self.said, self.changes, answer, refused)
