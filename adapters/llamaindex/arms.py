@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -52,10 +52,12 @@ def _unjudged(searching: Any, place: str, inside: tuple[Any, ...]) -> Iterator[s
         yield from _of_retriever(searching, here, inside)
     elif hasattr(searching, "_retriever"):
         behind = getattr(searching, "_node_postprocessors", None) or ()
-        if not _judges(behind):
+        last = max((n for n, each in enumerate(behind) if _judges(each)), default=None)
+        if last is None:
             yield from _unjudged(searching._retriever, f"{here} > ", inside)
-        elif fetching := _fetching(behind):
-            yield f"{here} > {fetching}, which comes after the judgement"
+        for each in behind[0 if last is None else last + 1 :]:
+            if hasattr(each, "docstore"):  # it fetches further nodes
+                yield f"{here} > {type(each).__name__}, which comes after the judgement"
     else:
         yield from _of_engine(searching, here, inside)
 
@@ -87,12 +89,5 @@ def _of_engine(engine: Any, here: str, inside: tuple[Any, ...]) -> Iterator[str]
         yield from _unjudged(one, f"{here} > ", inside)
 
 
-def _judges(postprocessors: Sequence[Any]) -> bool:
-    return any(isinstance(each, TruthPostprocessor) for each in postprocessors)
-
-
-def _fetching(postprocessors: Sequence[Any]) -> str | None:
-    """What brings further nodes after the last judgement."""
-    last = max(n for n, each in enumerate(postprocessors) if isinstance(each, TruthPostprocessor))
-    after = postprocessors[last + 1 :]
-    return next((type(each).__name__ for each in after if hasattr(each, "docstore")), None)
+def _judges(postprocessor: Any) -> bool:
+    return isinstance(postprocessor, TruthPostprocessor)

@@ -77,20 +77,25 @@ class TruthPostprocessor(BaseNodePostprocessor):
 
     # -- written down
 
-    @field_serializer("ledger", "valid_at", "known_at")
-    def _setting(self, value: Any, info: Any) -> Any:
-        return settings(self._sieve)[info.field_name]
-
-    @field_serializer("annotate")
-    def _function(self, value: Any) -> None:
-        if value is not None:
+    def _written(self) -> dict[str, Any]:
+        if self.annotate is not None:
             raise CallerError(
                 "annotate is a function and can't be written down; make the postprocessor anew, "
                 "or put the keys that it gives into the metadata of the nodes"
             )
+        return settings(self._sieve)
+
+    @field_serializer("ledger", "valid_at", "known_at")
+    def _setting(self, value: Any, info: Any) -> Any:
+        return self._written()[info.field_name]
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        self._written()  # raised in a serializer, the error would be one of pydantic's
+        dumped: dict[str, Any] = super().model_dump(**options)
+        return dumped
 
     def __getstate__(self) -> dict[str, Any]:
-        settings(self._sieve)  # refuses a ledger that is open: half an object would be kept
+        self._written()  # else half an object would be kept
         self.close()
         state: dict[str, Any] = super().__getstate__()
         return state
