@@ -16,6 +16,7 @@ from doxa.adapters.cli import (
     dreaming,
     encrypting,
     erasing,
+    graphs,
     indexes,
     keeping,
     lines,
@@ -47,7 +48,7 @@ app = typer.Typer(
 for heading, parts in {
     "Record": (writing, registering, rejecting),
     "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
-    "Carry in and out": (lines, indexes, serving),
+    "Carry in and out": (lines, indexes, serving, graphs),
     "Derive": (consolidating, dreaming),
     "Retain and erase": (retaining, erasing, encrypting),
     "Check and keep": (keeping, auditing),

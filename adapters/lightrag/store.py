@@ -188,9 +188,8 @@ class _Files:
         missing = f"there is no {self.prefix}kv_store_{_CHUNKS}.json in {self.folder}"
         if not self.folder.is_dir():
             return f"there is no folder {self.folder}; give the working_dir of LightRAG"
-        inner = [
-            path.parent.name for path in sorted(self.folder.glob(f"*/*kv_store_*{_CHUNKS}.json"))
-        ]
+        files = sorted(self.folder.glob(f"*/*kv_store_*{_CHUNKS}.json"))
+        inner = list(dict.fromkeys(path.parent.name for path in files))
         if inner:
             named = ", ".join(map(repr, inner[:10]))
             return f"{missing}; there are workspaces of LightRAG in it: give namespace={named}"
