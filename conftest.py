@@ -13,6 +13,7 @@ FRAMEWORK = os.environ.get("DOXA_FRAMEWORK")
 # The modules that import a framework as they are loaded, and what its extra is called.
 FRAMEWORKS = {
     "adapters/graphrag/context.py": "graphrag",
+    "adapters/graphrag/searches.py": "graphrag",
     "adapters/langchain.py": "langchain",
     "adapters/langchain": "langchain",
     "adapters/llamaindex.py": "llamaindex",

@@ -199,7 +199,7 @@ class Sieve:
         for one, fields, judgement in zip(found, known, judged, strict=True):
             if judgement.eligible:
                 kept.append(Kept(one, _notes(view, one, fields, judgement), judgement))
-            elif self.unknown != "drop" and _unheard_of(view, fields):
+            elif self.unknown != "drop" and self.unheard_of(view, fields):
                 flag = _flag(view, judgement) if self.unknown == "flag" else {}
                 kept.append(Kept(one, flag, None))
             else:
@@ -273,6 +273,22 @@ class Sieve:
         self.still(view)
         return Remembered(view, answer, tuple(_of_hit(view, hit) for hit in answer))
 
+    @staticmethod
+    def unheard_of(view: TruthView, fields: Mapping[str, Any]) -> bool:
+        """Whether the ledger never had any of the ids and sources that these fields of a candidate
+        name."""
+        places = dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
+        for name, value in fields.items():
+            ids = [value] if name == "artefact" else value
+            if not isinstance(ids, list | tuple) or not all(isinstance(id, str) for id in ids):
+                return False  # it is to be refused, not to be let through
+            if name == "sources":
+                if any(map(partial(_is_source, view), ids)):
+                    return False
+            elif any(view.graph.find(place, id) != NONE for place in places for id in ids):
+                return False
+        return True
+
     def _declared(self, one: Found, view: TruthView) -> dict[str, Any]:
         """What a result rests on: what its metadata says, or `annotate`, or else what its own id
         names in the ledger."""
@@ -282,21 +298,6 @@ class Sieve:
         if not fields and one.id:
             fields = _named(one.id, view)
         return fields
-
-
-def _unheard_of(view: TruthView, fields: Mapping[str, Any]) -> bool:
-    """Whether the ledger never had any of the ids and sources that a result declares."""
-    places = dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
-    for name, value in fields.items():
-        ids = [value] if name == "artefact" else value
-        if not isinstance(ids, list | tuple) or not all(isinstance(id, str) for id in ids):
-            return False  # it is to be refused, not to be let through
-        if name == "sources":
-            if any(map(partial(_is_source, view), ids)):
-                return False
-        elif any(view.graph.find(place, id) != NONE for place in places for id in ids):
-            return False
-    return True
 
 
 def _is_source(view: TruthView, name: str) -> bool:

@@ -1,0 +1,188 @@
+"""What a view holds of the rows of an index: which may be served, and which only without their
+description."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.adapters.graphrag.aliases import Aliases, Rests, aliases_of
+from doxa.adapters.judging import UNKNOWN, Sieve
+from doxa.engine.errors import CallerError
+
+if TYPE_CHECKING:
+    from doxa.adapters.graphrag.dates import Dates
+    from doxa.adapters.graphrag.words import Vocabulary
+    from doxa.engine.sifting import Sifted
+    from doxa.views import TruthView
+
+__all__ = ["SERVED", "IndexJudge", "Judged", "Omitted"]
+
+# The tables whose rows go into a context. Communities are no more than groups of them.
+SERVED: Final = ("entities", "relationships", "covariates", "community_reports", "text_units")
+# Those that a row is kept of without its description, where that can't be served.
+_DESCRIBED: Final = ("entities", "relationships")
+_CACHED: Final = 4  # views whose judgements are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """A row of an index, or the description of one (``part``), that is not in a context, and why:
+    the reasons of `judge_candidates`, ``unknown`` for what the ledger has nothing of, and
+    ``budget_exceeded``."""
+
+    table: str
+    id: str
+    reason: str
+    detail: str
+    part: str = "row"
+    number: str | None = None
+    about: str | None = None
+    standing: str | None = None
+
+    def as_dict(self) -> dict[str, str | None]:
+        """What is omitted, as a JSON object."""
+        names = ("table", "id", "number", "part", "reason", "detail", "about", "standing")
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        what = "" if self.part == "row" else f" ({self.part})"
+        return f"{self.table} {self.number or self.id}{what}: {self.reason}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The rows of an index as one view judges them."""
+
+    view: TruthView
+    omitted: tuple[Omitted, ...]
+    unknown: tuple[Omitted, ...]
+    _gone: Mapping[str, frozenset[str]] = field(repr=False)
+    _bare: Mapping[str, frozenset[str]] = field(repr=False)
+    _heard_of: Mapping[str, frozenset[str]] = field(repr=False)
+
+    def serves(self, table: str, id: object) -> bool:
+        """Whether a row may be served. One that the index did not have may not."""
+        known = str(id)
+        return known in self._heard_of[table] and known not in self._gone[table]
+
+    def describes(self, table: str, id: object) -> bool:
+        """Whether a row that may be served may be with its description."""
+        return str(id) not in self._bare.get(table, ())
+
+    def gone(self, table: str) -> int:
+        """How many rows of a table may not be served."""
+        return len(self._gone[table])
+
+
+class IndexJudge:
+    """Judges the rows of an index that was imported by the views of a ledger.
+
+    ``tables`` is the folder of the index, or its data frames by the names of the tables (or what
+    `read_tables` read); ``index`` (by default made of the folder), ``dates`` and ``vocabulary`` are
+    those of its import. ``sieve``
+    says by which ledger, and at which times; its ``unknown`` says what becomes of rows that were
+    set aside as they were imported, or that never were: they are dropped, or kept. Safe for
+    threads. Raises `CallerError`.
+    """
+
+    def __init__(
+        self,
+        sieve: Sieve,
+        tables: str | os.PathLike[str] | Mapping[str, Any],
+        *,
+        index: str | None = None,
+        dates: Dates = "observed",
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        from doxa.adapters.graphrag.folders import index_name
+        from doxa.adapters.graphrag.tables import read_tables
+
+        self.sieve = sieve
+        read: Any = tables
+        if isinstance(tables, str | os.PathLike):
+            read, index = read_tables(tables), index_name(tables) if index is None else index
+        if index is None:
+            raise CallerError("index is missing: name the index as it was named when imported")
+        self.aliases: Aliases = aliases_of(read, index=index, dates=dates, vocabulary=vocabulary)
+        self._rows = [rests for table in SERVED for rests in self.aliases.in_table(table)]
+        nameless = next((rests for rests in self._rows if rests.id is None), None)
+        if nameless is not None:
+            raise CallerError(
+                f"{nameless.table} row {nameless.row} has no id, so what a search brings back of "
+                "it can't be told apart; index again, or import it only"
+            )
+        self._heard_of = {
+            table: frozenset(str(rests.id) for rests in self.aliases.in_table(table))
+            for table in SERVED
+        }
+        self._cache: dict[object, Judged] = {}
+
+    def judge(self, view: TruthView) -> Judged:
+        """Each row, judged at a view. O(rows), once a view."""
+        key = view.valid_at, view.revision, view.horizon
+        found = self._cache.get(key)
+        if found is None:
+            found = self._judged(view)
+            if len(self._cache) >= _CACHED:
+                self._cache.pop(next(iter(self._cache)), None)
+            self._cache[key] = found
+        return found
+
+    def _judged(self, view: TruthView) -> Judged:
+        asked = list(self._questions())
+        candidates = [
+            {"id": str(number), **fields, **({} if "artefact" in fields else {"text": "-"})}
+            for number, (_, _, fields) in enumerate(asked)
+        ]
+        ledger = self.sieve.open
+        judged = ledger.judge_candidates(candidates, view, archived=self.sieve.archived)
+        omitted: list[Omitted] = []
+        unknown: list[Omitted] = []
+        for (rests, part, fields), sifted in zip(asked, judged, strict=True):
+            if sifted.eligible:
+                continue
+            if not fields or self.sieve.unheard_of(view, fields):
+                unknown.append(_unknown(rests, part))
+            else:
+                omitted.append(_omitted(rests, part, sifted))
+        if self.sieve.unknown == "drop":
+            omitted, unknown = [*omitted, *unknown], []
+        gone = _ids(omitted, "row")
+        bare = _ids(omitted, "description")
+        told = (o for o in omitted if o.part == "row" or o.id not in gone[o.table])
+        return Judged(view, tuple(told), tuple(unknown), gone, bare, self._heard_of)
+
+    def _questions(self) -> Iterator[tuple[Rests, str, Mapping[str, Any]]]:
+        """What is asked about each row: about which part, and what that rests on. The id of what is
+        registered is made of its text, so another text is another artefact."""
+        for rests in self._rows:
+            registered = {} if rests.artefact is None else {"artefact": rests.artefact}
+            if rests.table in _DESCRIBED:
+                yield rests, "row", {"facts": list(rests.claims)} if rests.claims else {}
+                if registered:
+                    yield rests, "description", registered
+            else:
+                yield rests, "row", registered or rests.fields
+
+
+def _ids(omitted: Sequence[Omitted], part: str) -> dict[str, frozenset[str]]:
+    return {
+        table: frozenset(one.id for one in omitted if one.table == table and one.part == part)
+        for table in SERVED
+    }
+
+
+def _unknown(rests: Rests, part: str) -> Omitted:
+    number = None if rests.number is None else str(rests.number)
+    detail = rests.reason or "the ledger has nothing of it: import the index"
+    return Omitted(rests.table, str(rests.id), UNKNOWN, detail, part, number)
+
+
+def _omitted(rests: Rests, part: str, sifted: Sifted) -> Omitted:
+    number = None if rests.number is None else str(rests.number)
+    standing = None if sifted.standing is None else str(sifted.standing)
+    told = str(sifted.reason), sifted.detail or "", part, number, sifted.about, standing
+    return Omitted(rests.table, str(rests.id), *told)
