@@ -9,6 +9,7 @@ import typer
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, say, show, table
+from doxa.engine.errors import CallerError
 from doxa.engine.items import iso_or_none
 
 __all__ = ["add_to"]
@@ -197,17 +198,26 @@ def why(
     workspace: opt.Workspace = "",
     shared: opt.Shared = True,
     as_json: opt.AsJson = False,
+    prov: Annotated[
+        bool, typer.Option("--prov", help="As W3C PROV-JSON, for other tools.")
+    ] = False,
 ) -> None:
     """Print what is behind a standing.
 
     The events, sources and steps, as a tree.
     """
+    if prov and as_json:
+        raise CallerError("give one of --json and --prov")
     with opt.reading(path) as ledger:
-        found = opt.view(ledger, valid_at, known_at, workspace, shared=shared).why(id)
-        if as_json:
-            document(found.as_dict())
+        view = opt.view(ledger, valid_at, known_at, workspace, shared=shared)
+        if prov:
+            from doxa.adapters.prov import why_to_prov
+
+            document(why_to_prov(view, id))
+        elif as_json:
+            document(view.why(id).as_dict())
         else:
-            say(str(found))
+            say(str(view.why(id)))
 
 
 def diff(
