@@ -12,6 +12,7 @@ from doxa.adapters.cli import (
     auditing,
     calibrating,
     consolidating,
+    corpora,
     drawing,
     dreaming,
     encrypting,
@@ -48,7 +49,7 @@ app = typer.Typer(
 for heading, parts in {
     "Record": (writing, registering, rejecting),
     "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
-    "Carry in and out": (lines, indexes, serving, graphs),
+    "Carry in and out": (lines, indexes, serving, graphs, corpora),
     "Derive": (consolidating, dreaming),
     "Retain and erase": (retaining, erasing, encrypting),
     "Check and keep": (keeping, auditing),

@@ -1,9 +1,30 @@
 """Markdown corpora: memos with front matter, imported, linted, mended and checked.
 
 It needs the extra ``markdown``. ``import_corpus(ledger, folder)`` records what the memos of a
-folder say; the others look at the folder alone.
+folder say; `lint`, `fix` and `check` look at the folder alone.
 """
 
+from doxa.adapters.markdown.checking import Check, Offer, check
+from doxa.adapters.markdown.findings import Finding
+from doxa.adapters.markdown.fixing import Added, Fix, Unproved, fix
 from doxa.adapters.markdown.importing import CorpusImport, SetAside, import_corpus
+from doxa.adapters.markdown.linting import Lint, lint
+from doxa.adapters.markdown.planning import Change, Linked
 
-__all__ = ["CorpusImport", "SetAside", "import_corpus"]
+__all__ = [
+    "Added",
+    "Change",
+    "Check",
+    "CorpusImport",
+    "Finding",
+    "Fix",
+    "Linked",
+    "Lint",
+    "Offer",
+    "SetAside",
+    "Unproved",
+    "check",
+    "fix",
+    "import_corpus",
+    "lint",
+]

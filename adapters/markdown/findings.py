@@ -162,6 +162,13 @@ class Places:
         mark = 1 if line == 1 and self.text.startswith("\ufeff") and index else 0
         return line, index - self.starts[line - 1] + 1 - mark
 
+    def lines(self, first: int, last: int) -> Span:
+        """Whole lines, from one to another; lines that are not there are left out."""
+        first, last = min(first, len(self.starts)), min(last, len(self.starts))
+        end = self.starts[last] if last < len(self.starts) else len(self.text)
+        said = self.text[self.starts[last - 1] : end].rstrip("\r\n")
+        return Span(first, 1, last, self.at(self.starts[last - 1] + len(said))[1])
+
     def span(self, start: int, end: int) -> Span:
         """From one place to another."""
         return Span(*self.at(start), *self.at(max(start, end)))

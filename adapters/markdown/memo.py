@@ -255,6 +255,7 @@ class _Reading:
             try:
                 if written is None:
                     raise Unreadable("supersedes has an entry that is not one name")
+                written = written.strip()
                 if (problem := _unusable(written)) is not None:
                     raise Unreadable(f"supersedes has an entry that {problem}")
                 stem = target(written)

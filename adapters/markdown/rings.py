@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["reaches", "rings"]
+__all__ = ["neighbours", "reaches", "rings"]
 
 
 def rings(edges: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -57,11 +57,16 @@ def _taken_off(path: list[str], on_path: set[str], place: str) -> list[str]:
     return members
 
 
-def reaches(edges: Iterable[tuple[str, str]], start: str) -> set[str]:
-    """All that can be reached from a place by one edge or more."""
+def neighbours(edges: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Where the edges from each place lead."""
     after: dict[str, list[str]] = {}
     for one, other in edges:
         after.setdefault(one, []).append(other)
+    return after
+
+
+def reaches(after: Mapping[str, Sequence[str]], start: str) -> set[str]:
+    """All that can be reached from a place by one edge or more. O(edges)."""
     found: set[str] = set()
     waiting = [*after.get(start, ())]
     while waiting:

@@ -1,0 +1,85 @@
+"""The English words by which a memo says that it closes another, and those that forbid to take it
+at its word. What is in no list here proves nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["CAUTION", "CLOSING", "NO_NAMES", "OPAQUE", "PROOFS", "UNFINISHED", "VOICE", "Words"]
+
+Words = re.Pattern[str]
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+OPAQUE: Final = "\ufffc"  # stands for code, markup and escapes inside a sentence
+
+_MEMO: Final = (
+    "memo|note|document|page|file|decision|policy|record|entry|version|guideline|article|notice"
+)
+_WHOLLY: Final = "entirely|completely|fully|wholly|altogether"
+_IN_FULL: Final = f"{_WHOLLY}|in full|in its entirety|as a whole|in whole"
+_VERBS: Final = "supersedes|replaces|obsoletes|supersedes and replaces|replaces and supersedes"
+_DONE: Final = "superseded|replaced|obsoleted|superseded and replaced"
+# A name: [[…]], a link, or words without brackets, quotes and marks.
+_NAME: Final = (
+    rf"(?P<name>\[\[[^\[\]]+\]\]|\[[^\[\]]+\]\([^()\s]+\)|[^\[\]()\"'`“”„«»{OPAQUE}?!,;:]+?)"
+)
+
+# Whole sentences that prove an edge from the memo that they stand in.
+PROOFS: Final[tuple[Words, ...]] = (
+    re.compile(
+        rf"(?:This (?:{_MEMO})(?: hereby)?(?: (?:{_WHOLLY}))? (?:{_VERBS})"
+        rf"|(?:Hereby )?(?:Supersedes|Replaces|Obsoletes):?)"
+        rf" (?:the (?:{_MEMO}) )?{_NAME}(?: (?:{_IN_FULL}))?[.!]?"
+    ),
+    re.compile(
+        rf"{_NAME} is(?: hereby)?(?: (?:{_WHOLLY}))? (?:{_DONE})(?: (?:{_IN_FULL}))?"
+        rf" by this (?:{_MEMO})[.!]?"
+    ),
+)
+
+# How a memo speaks of itself.
+VOICE: Final[Words] = re.compile(rf"(?:This|The present) (?:{_MEMO})\b", re.IGNORECASE)
+
+# Words that close something: a sentence with one of them is looked at.
+CLOSING: Final[Words] = re.compile(
+    r"\b(?:supersed(?:e|es|ed|ing)|supersession|obsolet(?:e|es|ed|ing)|replac(?:es|ed) by"
+    r"|replaces|rescind(?:s|ed)?|revok(?:es|ed)|annul(?:s|led)"
+    r"|no longer (?:valid|in force|applies))\b",
+    re.IGNORECASE,
+)
+
+# Names that a sentence may have where it names no memo.
+NO_NAMES: Final = _set(
+    "it this that these those them him her us all any anything each either every everything "
+    "neither none nothing one some something such what which who the a an our ours mine its his "
+    "hers theirs itself another other others both many most much more"
+)
+
+# Around a proof: what may say that it is somebody else's word, no word at all, or half a word.
+CAUTION: Final[Words] = re.compile(
+    r"\b(?:sa(?:y|ys|id|ying)|writes?|wrote|written|claim(?:s that|ed)|accord(?:ing|s)"
+    r"|quot(?:e|es|ed|ing)"
+    r"|report(?:s that|ed|edly)|tells?|told|asks?|asked|believ(?:e|es|ed)|th(?:ink|inks|ought)"
+    r"|suggest(?:s|ed|ion)?|propos(?:e|es|ed|al|als)|drafts?|examples?|templates?|samples?"
+    r"|hypothe(?:sis|tical|tically)|imagine|suppos(?:e|ed|edly)|alleg(?:es|ed|edly)"
+    r"|if|unless|once|whether|until|till|upon|pending|would|could|may|might"
+    r"|perhaps|maybe|possibly|probably|likely|presumably|apparently"
+    r"|not|never|no|neither|nor|cannot|false|untrue|wrong|mistak(?:e|en|enly)|incorrect(?:ly)?"
+    r"|retract(?:s|ed)?|withdr(?:awn|ew|aws)|rejected|cancel(?:s|led|ed)|rumou?rs?"
+    r"|part|parts|partly|partial|partially|sections?|chapters?|paragraphs?|mostly|largely|mainly"
+    r"|except|excluding|only|remains?|temporar(?:y|ily)|following|above|below"
+    r"|former|latter|wish|hope|want"
+    r"|todo|tbd|fixme)\b|\w+n['\u2019]t\b",
+    re.IGNORECASE,
+)
+
+# Values of `status` in front matter with which a memo's own words don't count yet, or any more.
+UNFINISHED: Final = _set(
+    "draft proposed proposal pending template example rejected withdrawn deprecated obsolete "
+    "superseded wip todo idea"
+)
