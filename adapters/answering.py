@@ -4,18 +4,19 @@ so that it does not look as if there were nothing to be found."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from doxa.adapters.judging import Remembered, Sieve
+from doxa.adapters.judging import Found, Remembered, Sieve
 from doxa.engine import times
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, ViewMoved
 from doxa.engine.outcomes import Outcome
 
 if TYPE_CHECKING:
     from doxa.arguments import Instant
     from doxa.engine.block import Block
     from doxa.engine.envelope import Recalled
+    from doxa.views import TruthView
 
 __all__ = ["RecallRefused", "UnjudgedArm", "ask", "block", "refuse_arms", "settings"]
 
@@ -67,30 +68,36 @@ def block(
     valid_at: Instant | None = None,
     known_at: Instant | int | None = None,
     *,
-    budget: int | Literal["large"] | None = None,
-    count: Callable[[str], int] | None = None,
+    found: Sequence[Found] | None = None,
     attempts: int = 3,
     **options: Any,
 ) -> Block:
-    """The block of what the ledger knows about a question; ``options`` are those of
-    `Ledger.assemble`. It is made anew where the truth moves meanwhile; after ``attempts``
-    `ViewMoved` is raised, and `RecallRefused` where the question is."""
-    from doxa.engine.errors import ViewMoved
-
-    if sieve.archived:
-        options = {"archived": True, **options}
+    """The block of what may be believed of what was ``found`` or, without that, of what the ledger
+    knows about a question; ``options`` are those of `Sieve.assemble` and of `Ledger.assemble`. It
+    is made anew where the truth moves meanwhile; after ``attempts`` `ViewMoved` is raised, and
+    `RecallRefused` where the question is refused."""
     for attempt in range(attempts):
-        view = sieve.view(valid_at, known_at)
         try:
-            made = sieve.open.assemble(query, view=view, budget=budget, count=count, **options)
+            return _made(sieve, query, sieve.view(valid_at, known_at), found, options)
         except ViewMoved:
             if attempt == attempts - 1:
                 raise
-            continue
-        if made.recalled is not None:
-            _granted(made.recalled)
-        return made
     raise CallerError(f"attempts is {attempts!r}; give a whole number, 1 or more")
+
+
+def _made(
+    sieve: Sieve,
+    query: str,
+    view: TruthView,
+    found: Sequence[Found] | None,
+    options: dict[str, Any],
+) -> Block:
+    if found is not None:
+        return sieve.assemble(query, found, view, **options)
+    made = sieve.open.assemble(query, view=view, **{"archived": sieve.archived, **options})
+    if made.recalled is not None:
+        _granted(made.recalled)
+    return made
 
 
 def _granted(answer: Recalled) -> None:

@@ -22,7 +22,7 @@ from doxa.adapters.answering import (
     settings,
 )
 from doxa.adapters.extras import MissingExtra
-from doxa.adapters.judging import Sieve
+from doxa.adapters.judging import Found, Sieve
 from doxa.ledger import Ledger
 
 
@@ -57,6 +57,12 @@ def test_a_block_is_made_anew_where_the_truth_moved_meanwhile(town: Ledger) -> N
     made = block(sieve, "Where does Ada live?", budget=500, count=count)
     assert "> Ada lives in London." in made.text
     assert made.view["revision"] == town.revision
+    moves = iter([True])
+    found = [Found("Ada lives in London.", {"claim_ids": "home"}), Found("Ada lives in Rome.")]
+    made = block(sieve, "Where?", found=found, budget=500, count=count)
+    assert made.ids == ("#1",)
+    assert made.view["revision"] == town.revision
+    assert block(sieve, "Where?", found=[]).text == ""
 
 
 def test_a_block_of_a_truth_that_always_moves_is_given_up(town: Ledger) -> None:
