@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from doxa.adapters.graphrag.aliases import Aliases, Rests, aliases_of
-    from doxa.adapters.graphrag.citations import Cited, citations
     from doxa.adapters.graphrag.importing import import_index
     from doxa.adapters.graphrag.outcome import IndexImport, RunImport
     from doxa.adapters.graphrag.tables import Tables, read_tables, tables_of
     from doxa.adapters.graphrag.words import VOCABULARY, Vocabulary
 
 _FROM = "doxa.adapters.graphrag."
-# What is loaded when it is first used, and from where.
+# What is loaded when it is first used, and from where. None is called as a module is.
 _LAZY = {
     "Aliases": "aliases",
-    "Cited": "citations",
     "IndexImport": "outcome",
     "Rests": "aliases",
     "RunImport": "outcome",
@@ -24,7 +22,6 @@ _LAZY = {
     "VOCABULARY": "words",
     "Vocabulary": "words",
     "aliases_of": "aliases",
-    "citations": "citations",
     "import_index": "importing",
     "read_tables": "tables",
     "tables_of": "tables",
@@ -33,14 +30,12 @@ _LAZY = {
 __all__ = [
     "VOCABULARY",
     "Aliases",
-    "Cited",
     "IndexImport",
     "Rests",
     "RunImport",
     "Tables",
     "Vocabulary",
     "aliases_of",
-    "citations",
     "import_index",
     "read_tables",
     "tables_of",

@@ -7,7 +7,7 @@ text otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -45,31 +45,35 @@ class Changes:
         naming: Naming,
         workspace: str,
         said: Mapped,
+        whole: Sequence[Mapped] | None,
         *,
-        complete: bool,
         replace: bool,
     ) -> Changes:
-        """The changes of a run beside a belief. A run that is not ``complete`` takes nothing back.
+        """The changes of a run beside a belief. ``whole`` are the runs that together are the whole
+        index; where a run is not known to be of one (`None`), nothing is taken back.
         Raises `CallerError` where nothing at all of what the index had is left, unless it may
         ``replace`` it. O(evidence in the ledger)."""
         changes, seen = cls(), _Seen(belief, workspace)
         had: set[str] = set()  # the passages of the evidence that counts
+        evidence = set().union(*(run.evidence for run in whole or (said,)))
         for number, id, digest, source in seen.supports(naming.prefix):
             counts = bool(belief.extent_now(number))
             had.update([digest] if counts else ())
-            if (digest, source) in said.evidence:
-                if id in said.events:
-                    changes._restore(seen, id)
-                elif counts:
-                    changes.not_repeated.append(id)
-            elif counts and complete:
+            if id in said.events:
+                changes._restore(seen, id)
+            elif not whole or any(id in run.events for run in whole):
+                continue
+            elif (digest, source) in evidence:
+                changes.not_repeated.extend([id] if counts else ())
+            elif counts:
                 changes._withdraw(seen, id)
-        if complete:
-            changes.stale = [id for id in seen.artefacts(naming.prefix) if id not in said.events]
-        else:
-            changes.not_repeated = []
-        left = {digest for digest, _ in said.evidence}
-        if complete and had and not had & left and not replace:
+        changes.stale = [
+            id
+            for id in (seen.artefacts(naming.prefix) if whole else ())
+            if not any(id in run.events for run in whole or ())
+        ]
+        left = {digest for digest, _ in evidence}
+        if whole and had and not had & left and not replace:
             raise CallerError(
                 f"the ledger has {len(had)} text unit(s) of the index {naming.index!r}, and none "
                 f"of them is among the {len(left)} of this folder: give another index a name of "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -29,7 +29,8 @@ _OWN: Final = {"output", _UPDATES, "previous", "delta", "artifacts"}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The folder of one run. ``complete``: it holds the whole index, not new documents alone.
+    """The folder of one run. ``complete``: with the runs after it, it is the whole index as it is
+    now, so that what is not there has gone; an old state, or new documents alone, is not.
     ``at``: when the update began, which the name of its folder says in local time."""
 
     folder: Path
@@ -84,7 +85,11 @@ def _stamps(place: Path) -> list[Path]:
 
 
 def _updates(stamps: list[Path]) -> list[Run]:
-    return [run for stamp in stamps for run in _update(stamp)]
+    """The runs of all updates: together the whole index, where the first has what was before."""
+    runs = [run for stamp in stamps for run in _update(stamp)]
+    if runs and runs[0].folder.name == "previous":
+        runs[0] = replace(runs[0], complete=True)
+    return runs
 
 
 def _update(stamp: Path) -> list[Run]:
@@ -93,10 +98,8 @@ def _update(stamp: Path) -> list[Run]:
     place = Path(os.path.abspath(stamp))
     at = _local(place.name)
     earlier = [p for p in _stamps(place.parent) if p.name < place.name]
-    runs = [Run(stamp / "previous", at=at)] if not earlier else []
-    return [
-        run for run in [*runs, Run(stamp / "delta", complete=False, at=at)] if _indexed(run.folder)
-    ]
+    parts = ("delta",) if earlier else ("previous", "delta")
+    return [Run(stamp / part, complete=False, at=at) for part in parts if _indexed(stamp / part)]
 
 
 def _local(name: str) -> datetime | None:
@@ -110,11 +113,12 @@ def _with_updates(place: Path) -> tuple[list[Run], list[str]]:
     """The run in a folder that holds tables; or, where that was merged by updates, their parts."""
     where = Path(os.path.abspath(place))
     if where.name in ("previous", "delta") and _STAMP.fullmatch(where.parent.name):
-        at = _local(where.parent.name)
+        alone = Run(place, complete=False, at=_local(where.parent.name))
         if where.name == "delta":
-            return [Run(place, complete=False, at=at)], []
+            return [alone], []
         before = [p for p in _stamps(where.parent.parent) if p.name < where.parent.name]
-        return _parts(place, before, Run(place, at=at))
+        runs, notes = _parts(place, before, alone)
+        return [replace(run, complete=False) for run in runs], notes
     return _parts(place, _stamps(where.parent / _UPDATES), Run(place))
 
 

@@ -94,12 +94,14 @@ def prepare(
     stamps = _stamps(runs, recorded_at)
     read = [read_tables(run.folder) for run in runs]
     told = _Told(progress, read)
-    plans = []
-    for run, tables in zip(runs, read, strict=True):
-        said = mapped(
-            tables, index=naming.index, dates=dates, vocabulary=vocabulary, progress=told.row
-        )
-        plans.append(_Plan(run, tables, said, naming, workspace, replace))
+    said = [
+        mapped(each, index=naming.index, dates=dates, vocabulary=vocabulary, progress=told.row)
+        for each in read
+    ]
+    plans = [
+        _Plan(run, tables, its, naming, workspace, replace, said if run.complete else None)
+        for run, tables, its in zip(runs, read, said, strict=True)
+    ]
     return Prepared(naming.index, workspace, os.fspath(folder), dates, plans, stamps, notes, told)
 
 
@@ -163,6 +165,7 @@ class _Plan:
     naming: Naming
     workspace: str
     replace: bool
+    whole: list[Mapped] | None  # the runs that are the whole index, where this is the first of them
     changes: Changes | None = None
     unready: dict[str, DoxaError] | None = None
     ids: Sequence[str] = ()
@@ -185,7 +188,7 @@ class _Plan:
             self.naming,
             self.workspace,
             self.said,
-            complete=self.run.complete,
+            self.whole,
             replace=self.replace,
         )
         return [parse({**w, "workspace": self.workspace}) for w in self.changes.withdrawals]

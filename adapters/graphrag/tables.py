@@ -224,7 +224,7 @@ def _made(read: Mapping[str, tuple[list[str], list[dict[str, Any]]]]) -> Tables:
 
 
 def _check(table: str, columns: list[str], said: str | None = None) -> None:
-    for names in NEEDED[table]:
+    for names in NEEDED[table] if columns else ():  # without any there are no rows either
         if not set(names) & set(columns):
             raise CallerError(
                 f"{said or table} has no column {' or '.join(names)}; its columns are "

@@ -145,7 +145,7 @@ def name(said: str | None) -> str:
     """
     if said is None:
         return ""
-    line = _SPACE.sub(" ", html.unescape(said)).strip()
+    line = _SPACE.sub(" ", label(html.unescape(said))).strip()
     if len(line) >= 2 and line[0] == line[-1] == '"':
         line = line[1:-1].strip()
     return label(line.upper())
