@@ -30,6 +30,7 @@ __all__ = [
     "check_text",
     "check_uncompacted",
     "check_view",
+    "checked_seconds",
     "end_of",
     "fresh",
     "parsed",
@@ -212,6 +213,13 @@ def check_revision(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise CallerError(f"{name} is {value!r}; a revision is a position in the log, 0 or more")
     return value
+
+
+def checked_seconds(value: object, name: str) -> float:
+    """A number of seconds, from 0 to a day."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 86_400:
+        raise CallerError(f"{name} is {value!r:.80}; give seconds, from 0 to 86,400")
+    return float(value)
 
 
 def refuse_unknown(unknown: Mapping[str, object], call: str, accepted: str) -> None:

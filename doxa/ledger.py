@@ -16,6 +16,7 @@ from doxa.arguments import (
     check_revision,
     check_text,
     check_view,
+    checked_seconds,
     refuse_unknown,
     watched_by,
 )
@@ -69,17 +70,26 @@ def open(
     progress: Callable[[int, int | None], None] | None = None,
     embedder: Embedder | None = None,
     keys: str | os.PathLike[str] | None = None,
+    lock_timeout: float = 30.0,
 ) -> Ledger:
     """Opens the ledger in a folder, made where there is none; without a path, one in memory.
 
     ``clock`` gives aware datetimes, for tests and replays; the default is the system's.
     ``progress(events done, total)`` is called now and then where many have to be read. ``keys`` is
     the file of an encrypted ledger's keys, which lies elsewhere and is made with a new ledger.
-    Raises `NotALedger`, `NewerFormat`, `WrongKeys`, `StorageError`, or `DamageError` where the file
+    ``lock_timeout`` is how many seconds a write waits while another process writes. Raises `NotALedger`, `NewerFormat`, `WrongKeys`, `StorageError`, or `DamageError` where the file
     can't be opened at all. A log that is damaged further in opens: its reads raise, and `verify`
     says where it is.
     """
-    return Ledger(path, create=create, clock=clock, progress=progress, embedder=embedder, keys=keys)
+    return Ledger(
+        path,
+        create=create,
+        clock=clock,
+        progress=progress,
+        embedder=embedder,
+        keys=keys,
+        lock_timeout=lock_timeout,
+    )
 
 
 def _twin(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -119,6 +129,7 @@ class Ledger(
         progress: Callable[[int, int | None], None] | None = None,
         embedder: Embedder | None = None,
         keys: str | os.PathLike[str] | None = None,
+        lock_timeout: float = 30.0,
     ) -> None:
         from doxa.engine.sqlite import SQLiteRecorder
         from doxa.engine.store import wall_clock
@@ -128,7 +139,10 @@ class Ledger(
         self.clock = wall_clock if clock is None else micros_of(clock)
         key_file = key_path(keys, self.path)
         self.recorder = SQLiteRecorder.open(
-            None if self.path is None else self.path / LOG, create=create, clock=self.clock
+            None if self.path is None else self.path / LOG,
+            create=create,
+            clock=self.clock,
+            lock_timeout=checked_seconds(lock_timeout, "lock_timeout"),
         )
         try:
             cipher = unlocked(self.recorder, key_file)

@@ -127,9 +127,10 @@ class CommitQueue(Generic[Q, A]):
         finally:
             for ticket in group:
                 if not ticket.done and ticket.error is None:
-                    ticket.error = StorageError(
+                    ticket.error = StorageError.told(
                         "the thread that was committing this was interrupted; it may be in the "
-                        "log or not: look, or append the same again"
+                        "log or not: look, or append the same again",
+                        uncertain=True,
                     )
                 ticket.done = True
                 ticket.wake.release()

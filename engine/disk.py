@@ -82,12 +82,14 @@ def refusal(error: Exception, path: str | None) -> DoxaError:
         return DamageError(f"{where} holds what can't be read: {error}; run verify")
     kind, name = code & 0xFF, getattr(error, "sqlite_errorname", code)
     if code in _FLUSHES:
-        return StorageError(
+        return StorageError.told(
             f"{where}: {error} ({name}); whether it was written is open until the log is opened "
-            "again: look after the disk, open it again, then repeat with the same ids"
+            "again: look after the disk, open it again, then repeat with the same ids",
+            uncertain=True,
         )
     if kind in _ADVICE:
-        return StorageError(f"{where}: {error} ({name}); nothing was written: {_ADVICE[kind]}")
+        told = f"{where}: {error} ({name}); nothing was written: {_ADVICE[kind]}"
+        return StorageError.told(told, locked=kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
     if kind == sqlite3.SQLITE_NOTADB:
         if path is not None and os.path.exists(path + ".lock"):
             return DamageError(

@@ -202,9 +202,22 @@ class NewerFormat(CallerError):
 
 
 class StorageError(DoxaError):
-    """The disk refused: full, read-only, or locked. Nothing half-written remains."""
+    """The disk refused: full, read-only, or locked. Nothing half-written remains.
+
+    ``locked``: another writer kept the log. ``uncertain``: it is open whether what was to be
+    recorded is in the log; else nothing was written.
+    """
 
     code = "storage"
+    locked: bool = False
+    uncertain: bool = False
+
+    @classmethod
+    def told(cls, message: str, *, locked: bool = False, uncertain: bool = False) -> StorageError:
+        """The error of one of these kinds."""
+        error = cls(message)
+        error.locked, error.uncertain = locked, uncertain
+        return error
 
 
 class DuplicateId(ConflictError):

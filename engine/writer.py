@@ -91,9 +91,10 @@ class Writer:
         return connection
 
     def _locked(self) -> StorageError:
-        return StorageError(
+        return StorageError.told(
             f"{self.path or disk.MEMORY} is locked: another writer kept it for over "
-            f"{self._timeout:g} s; nothing was written: let it finish, then repeat"
+            f"{self._timeout:g} s; nothing was written: let it finish, then repeat",
+            locked=True,
         )
 
     def astray(self) -> str | None:
