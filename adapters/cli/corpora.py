@@ -178,7 +178,7 @@ def _tell_fix(done: Fix) -> None:
         note(f"not written: {path} has changed meanwhile")
     files = counted(len({added.path for added in done.added}), "file")
     what = f"{counted(len(done.written), 'file')} written" if done.written else f"in {files}"
-    entries = counted(len(done.added), "entry").replace("entrys", "entries")
+    entries = "1 entry" if len(done.added) == 1 else f"{len(done.added)} entries"
     note(f"{entries} {what}" if done.added else "nothing to add")
 
 

@@ -6,7 +6,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,7 +66,7 @@ class Memo:
     digest: str = ""
     stated_id: bool = False
     text: str = ""
-    front: FrontMatter | None = None
+    front: FrontMatter | None = field(default=None, compare=False, repr=False)
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -158,7 +158,7 @@ class _Reading:
         body = self.text[front.body :] if front is not None else self.text
         body = re.sub(r"\r\n|\r", "\n", body).strip("\n")
         heading = _heading(body)
-        title = fields.get("title") or heading or stem_of(self.path)
+        title = fields.get("title") or heading or fields.get("id") or stem_of(self.path)
         said = body if title == heading or not fields.get("title") else f"{title}\n\n{body}"
         key = fields.get("id") or _key_of(self.path)
         self._check_path()

@@ -124,6 +124,7 @@ class _Planner:
         self.result = Plan()
         self.keys = {memo.key for memo in corpus.memos}
         self.claims: dict[str, str] = {}  # path → the claim of the memo there
+        self.erased: set[str] = set()  # paths of memos that were erased
         self.newer: dict[str, str] = {}  # former wording → the one in its place
         self.edges: dict[str, list[Named]] = {}  # path → its names
         for edge in corpus.edges:
@@ -157,6 +158,7 @@ class _Planner:
         if memo.key in self.options.without:
             return False
         if self.recorded.erased(memo.key):
+            self.erased.add(memo.path)
             self.result.aside[memo.path] = (
                 "the memo was erased, and nothing more is recorded of it; give it another id to "
                 "import it as a new one"
@@ -334,6 +336,10 @@ class _Planner:
         for edge in self.edges.get(memo.path, ()):
             named = edge.reference.stem
             if edge.meaning is Meaning.SELF or (memo.key, named) in self.options.unlinked:
+                continue
+            if any(each.path in self.erased for each in edge.carriers):
+                note = f"{memo.path}: {named!r} was erased, and nothing more is recorded of it"
+                self.result.notes.append(note)
                 continue
             claims = [self.claims[each.path] for each in edge.carriers if each.path in self.claims]
             meaning, said = _said(edge, claim, claims)
