@@ -77,7 +77,8 @@ def open(
     ``clock`` gives aware datetimes, for tests and replays; the default is the system's.
     ``progress(events done, total)`` is called now and then where many have to be read. ``keys`` is
     the file of an encrypted ledger's keys, which lies elsewhere and is made with a new ledger.
-    ``lock_timeout`` is how many seconds a write waits while another process writes. Raises `NotALedger`, `NewerFormat`, `WrongKeys`, `StorageError`, or `DamageError` where the file
+    ``lock_timeout`` is how many seconds a write waits while another process writes. Raises
+    `NotALedger`, `NewerFormat`, `WrongKeys`, `StorageError`, or `DamageError` where the file
     can't be opened at all. A log that is damaged further in opens: its reads raise, and `verify`
     says where it is.
     """
