@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.adapters.judging import Found, Sieve
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rerank", "reranker"]
 
-Rerank = Callable[..., Awaitable[list[Any]]]
+Rerank = Callable[..., Coroutine[Any, Any, list[Any]]]
 Rests = Callable[["TruthView", str], list[list[str]]]
 _LOG: Final = logging.getLogger("doxa.adapters.lightrag")
 _NOTHING: Final = "(Nothing of what was found may be believed at this view.)"
