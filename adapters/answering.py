@@ -128,6 +128,7 @@ def settings(sieve: Sieve) -> dict[str, Any]:
         "shared": sieve.shared,
         "unknown": sieve.unknown,
         "archived": sieve.archived,
+        "keys": None if sieve.keys is None else os.fspath(sieve.keys),
     }
 
 

@@ -120,6 +120,7 @@ class Sieve:
     ids that the ledger never had: ``drop``, ``flag`` (kept, with the status ``unknown``) or
     ``keep`` (as they are). ``annotate`` gives what a result rests on, where its metadata does not
     say it in the documented keys: a function from a `Found` to a mapping of these keys, or `None`.
+    ``keys`` is the file of the keys of an encrypted ledger that is given by its path.
     Raises `CallerError`.
     """
 
@@ -133,6 +134,7 @@ class Sieve:
     unknown: Unknown = "drop"
     archived: bool = False
     annotate: Callable[[Found], Mapping[str, Any] | None] | None = None
+    keys: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.unknown not in ("drop", "flag", "keep"):
@@ -152,7 +154,7 @@ class Sieve:
             if self._opened is None:
                 import doxa
 
-                self._opened = doxa.open(self.ledger, create=False)
+                self._opened = doxa.open(self.ledger, create=False, keys=self.keys)
             return self._opened
 
     def close(self) -> None:

@@ -104,6 +104,18 @@ def test_what_a_sieve_was_made_with_is_json_that_it_takes_again(
     )
 
 
+def test_an_encrypted_ledger_is_opened_with_the_file_of_its_keys(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    path, keys = tmp_path / "people.doxa", tmp_path / "people.keys"
+    with doxa.open(path, keys=keys) as ledger:
+        ledger.claim("ada", "lives_in", "London", id="home", source="register")
+    with pytest.raises(doxa.WrongKeys):
+        ask(Sieve(path), "Ada London")
+    sieve = Sieve(**settings(Sieve(path, keys=keys)))
+    assert [kept.found.id for kept in ask(sieve, "Ada London")] == ["home"]
+    sieve.close()
+
+
 def test_an_open_ledger_cant_be_written_down(town: Ledger) -> None:
     with pytest.raises(doxa.CallerError, match="is open and can't be written down; give the path"):
         settings(Sieve(town))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.utils import deserialize_callable, serialize_callable
@@ -28,6 +28,23 @@ if TYPE_CHECKING:
 __all__ = ["LedgerRetriever", "TruthBlock", "TruthFilter"]
 
 Annotate = Callable[[Found], Mapping[str, Any] | None]
+Records = list[dict[str, Any]]
+# What each component gives, by any of its two ways to run.
+_FILTERED: Final = {"documents": list[Document], "left_out": Records, "view_revision": int}
+_RECALLED: Final = {
+    "documents": list[Document],
+    "outcome": str,
+    "reasons": list[str],
+    "withheld": Records,
+    "view_revision": int,
+}
+_TOLD: Final = {
+    "text": str,
+    "citations": Records,
+    "left_out": Records,
+    "receipt": dict[str, Any],
+    "view_revision": int,
+}
 
 
 class _Opening:
@@ -76,6 +93,7 @@ class TruthFilter(_Opening):
         unknown: Unknown = "drop",
         archived: bool = False,
         annotate: Annotate | None = None,
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
         self.sieve = Sieve(
             ledger,
@@ -87,6 +105,7 @@ class TruthFilter(_Opening):
             unknown=unknown,
             archived=archived,
             annotate=annotate,
+            keys=keys,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +120,7 @@ class TruthFilter(_Opening):
         made: TruthFilter = _restored(cls, data, "annotate")
         return made
 
-    @component.output_types(documents=list[Document], left_out=list[dict], view_revision=int)
+    @component.output_types(**_FILTERED)
     def run(
         self,
         documents: list[Document],
@@ -117,7 +136,7 @@ class TruthFilter(_Opening):
             "view_revision": sifting.view.revision,
         }
 
-    @component.output_types(documents=list[Document], left_out=list[dict], view_revision=int)
+    @component.output_types(**_FILTERED)
     async def run_async(
         self,
         documents: list[Document],
@@ -147,6 +166,7 @@ class LedgerRetriever(_Opening):
         perspective: str | None = None,
         shared: bool = True,
         archived: bool = False,
+        keys: str | os.PathLike[str] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
         self.top_k, self.options = top_k, dict(options or {})
@@ -158,6 +178,7 @@ class LedgerRetriever(_Opening):
             perspective=perspective,
             shared=shared,
             archived=archived,
+            keys=keys,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,13 +196,7 @@ class LedgerRetriever(_Opening):
         made: LedgerRetriever = _restored(cls, data)
         return made
 
-    @component.output_types(
-        documents=list[Document],
-        outcome=str,
-        reasons=list[str],
-        withheld=list[dict],
-        view_revision=int,
-    )
+    @component.output_types(**_RECALLED)
     def run(
         self,
         query: str,
@@ -210,13 +225,7 @@ class LedgerRetriever(_Opening):
             "view_revision": found.view.revision,
         }
 
-    @component.output_types(
-        documents=list[Document],
-        outcome=str,
-        reasons=list[str],
-        withheld=list[dict],
-        view_revision=int,
-    )
+    @component.output_types(**_RECALLED)
     async def run_async(
         self,
         query: str,
@@ -253,6 +262,7 @@ class TruthBlock(_Opening):
         shared: bool = True,
         archived: bool = False,
         annotate: Annotate | None = None,
+        keys: str | os.PathLike[str] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
         self.budget, self.count, self.top_k = budget, count, top_k
@@ -266,6 +276,7 @@ class TruthBlock(_Opening):
             shared=shared,
             archived=archived,
             annotate=annotate,
+            keys=keys,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -289,13 +300,7 @@ class TruthBlock(_Opening):
         made: TruthBlock = _restored(cls, data, "annotate", "count")
         return made
 
-    @component.output_types(
-        text=str,
-        citations=list[dict],
-        left_out=list[dict],
-        receipt=dict,
-        view_revision=int,
-    )
+    @component.output_types(**_TOLD)
     def run(
         self,
         query: str,
@@ -324,13 +329,7 @@ class TruthBlock(_Opening):
             "view_revision": made.view["revision"],
         }
 
-    @component.output_types(
-        text=str,
-        citations=list[dict],
-        left_out=list[dict],
-        receipt=dict,
-        view_revision=int,
-    )
+    @component.output_types(**_TOLD)
     async def run_async(
         self,
         query: str,

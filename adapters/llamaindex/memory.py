@@ -59,13 +59,14 @@ class TruthMemoryBlock(BaseMemoryBlock[str]):
     perspective: str | None = None
     shared: bool = True
     archived: bool = False
+    keys: Any = Field(default=None, exclude=True)
     options: dict[str, Any] = Field(default_factory=dict, exclude=True)
     extract: Any = Field(default=None, exclude=True)
     _sieve: Sieve = PrivateAttr()
 
     def __init__(self, ledger: Any, **fields: Any) -> None:
         super().__init__(ledger=ledger, **fields)
-        names = ("workspace", "perspective", "shared", "archived")
+        names = ("workspace", "perspective", "shared", "archived", "keys")
         chosen: dict[str, Any] = {name: getattr(self, name) for name in names}
         self._sieve = Sieve(ledger, valid_at=self.valid_at, known_at=self.known_at, **chosen)
 

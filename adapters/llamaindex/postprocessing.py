@@ -36,11 +36,12 @@ class TruthPostprocessor(BaseNodePostprocessor):
     unknown: str = "drop"
     archived: bool = False
     annotate: Any = None
+    keys: Any = None
     _sieve: Sieve = PrivateAttr()
 
     def __init__(self, ledger: Any, **options: Any) -> None:
         super().__init__(ledger=ledger, **options)
-        names = ("workspace", "perspective", "shared", "unknown", "archived", "annotate")
+        names = ("workspace", "perspective", "shared", "unknown", "archived", "annotate", "keys")
         chosen: dict[str, Any] = {name: getattr(self, name) for name in names}
         self._sieve = Sieve(ledger, valid_at=self.valid_at, known_at=self.known_at, **chosen)
 
@@ -85,7 +86,7 @@ class TruthPostprocessor(BaseNodePostprocessor):
             )
         return settings(self._sieve)
 
-    @field_serializer("ledger", "valid_at", "known_at")
+    @field_serializer("ledger", "valid_at", "known_at", "keys")
     def _setting(self, value: Any, info: Any) -> Any:
         return self._written()[info.field_name]
 

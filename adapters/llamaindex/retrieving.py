@@ -101,6 +101,7 @@ class LedgerRetriever(_Final):
         perspective: str | None = None,
         shared: bool = True,
         archived: bool = False,
+        keys: str | os.PathLike[str] | None = None,
         callback_manager: Any = None,
         verbose: bool = False,
         **options: Any,
@@ -113,6 +114,7 @@ class LedgerRetriever(_Final):
             perspective=perspective,
             shared=shared,
             archived=archived,
+            keys=keys,
         )
         self.options = options
         super().__init__(sieve, callback_manager=callback_manager, verbose=verbose)
