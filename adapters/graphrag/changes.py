@@ -54,11 +54,11 @@ class Changes:
         Raises `CallerError` where nothing at all of what the index had is left, unless it may
         ``replace`` it. O(evidence in the ledger)."""
         changes, seen = cls(), _Seen(belief, workspace)
-        had: set[str] = set()  # the passages of the evidence that counts
+        had: set[str] = set()  # all passages that it ever had
         evidence = set().union(*(run.evidence for run in whole or (said,)))
         for number, id, digest, source in seen.supports(naming.prefix):
             counts = bool(belief.extent_now(number))
-            had.update([digest] if counts else ())
+            had.add(digest)
             if id in said.events:
                 changes._restore(seen, id)
             elif not whole or any(id in run.events for run in whole):
@@ -73,7 +73,7 @@ class Changes:
             if not any(id in run.events for run in whole or ())
         ]
         left = {digest for digest, _ in evidence}
-        if whole and had and not had & left and not replace:
+        if whole and changes.gone and not had & left and not replace:
             raise CallerError(
                 f"the ledger has {len(had)} text unit(s) of the index {naming.index!r}, and none "
                 f"of them is among the {len(left)} of this folder: give another index a name of "
