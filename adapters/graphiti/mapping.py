@@ -73,6 +73,7 @@ class Mapping:
     ids: Ids
     now: int
     undated: Undated = "always"
+    stored: bool = True  # what the graph has now; else results, which may be handed in again later
     events: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     at: dict[str, int] = field(default_factory=dict)  # new events → when they are recorded
     present: set[str] = field(default_factory=set)  # supports that the graph has
@@ -169,7 +170,7 @@ class Mapping:
             version += 1
             if not self._claim(edge, version, said, old):
                 return
-        elif self._ends_now(edge, old) != self._end(edge):
+        elif self._ends_now(edge, old) != self._end(edge) and (edge.ended or self.stored):
             self._move_end(edge, old.id)
         claim = self.claims[edge.uuid] = self.ids.edge(edge.uuid, version)
         for episode in edge.episodes or (None,):
@@ -216,7 +217,7 @@ class Mapping:
             any(said[name] != getattr(old, name) for name in ("subject", "predicate", "object"))
             or said["text"] != old.text
             or (times.NEG if start is None else times.instant(start)) != old.valid_from
-            or (times.POS if end is None else end) > old.valid_to
+            or ((times.POS if end is None else end) > old.valid_to and (edge.ended or self.stored))
         )
 
     def _end(self, edge: Edge) -> int | None:

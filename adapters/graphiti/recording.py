@@ -76,9 +76,10 @@ def record_results(
     Call it after each of them: the graph overwrites in place, the ledger keeps both. Each event is
     recorded at the time that the graph states (``created_at``, ``expired_at``) where that is later
     than all in the ledger, else as it arrives. An edge without ``valid_at`` holds ``always``, or
-    from its ``reference_time`` on, as ``undated`` says. Safe to repeat. Raises `CallerError`.
+    from its ``reference_time`` on, as ``undated`` says. Safe to repeat: results that come late, or
+    again, take no end away. Raises `CallerError`.
     """
-    return _record(ledger, graph_of(results), name, workspace, undated, False, False)
+    return _record(ledger, graph_of(results), name, workspace, undated, stored=False)
 
 
 def import_graph(
@@ -101,7 +102,7 @@ def import_graph(
     evidence recorded under this ``name`` that it lacks is withdrawn. A ``dry_run`` writes nothing.
     """
     found = graph_of(graph, group_ids)
-    return _record(ledger, found, name, workspace, undated, complete, dry_run)
+    return _record(ledger, found, name, workspace, undated, complete=complete, dry_run=dry_run)
 
 
 async def arecord_results(ledger: Ledger, results: object, **options: Any) -> Recorded:
@@ -120,13 +121,15 @@ def _record(
     name: str,
     workspace: str,
     undated: Undated,
-    complete: bool,
-    dry_run: bool,
+    *,
+    stored: bool = True,
+    complete: bool = False,
+    dry_run: bool = False,
 ) -> Recorded:
     if undated not in ("always", "reference_time"):
         raise CallerError(f"undated is {undated!r:.60}; give always or reference_time")
     ids = Ids(name)
-    mapping = Mapping(graph, Earlier(ledger, workspace), ids, ledger.clock(), undated)
+    mapping = Mapping(graph, Earlier(ledger, workspace), ids, ledger.clock(), undated, stored)
     mapping.run()
     withdrawn = _withdrawn(mapping, complete)
     replaced = add_summaries(mapping)

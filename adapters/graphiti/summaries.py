@@ -51,7 +51,6 @@ class _Summaries:
     def __init__(self, mapping: Mapping) -> None:
         self.mapping, self.graph = mapping, mapping.graph
         self.earlier, self.ids = mapping.earlier, mapping.ids
-        self.rests: dict[str, Rests] = {}
         self.before: dict[str, list[str]] = {}
         for kind in ("node", "community"):
             for id in self.earlier.artefacts(f"graphiti:{kind}:"):
@@ -65,36 +64,36 @@ class _Summaries:
     def run(self) -> int:
         replaced = 0
         for node in self.graph.nodes.values():
-            rests = self.rests[node.uuid] = self._of_node(node)
-            replaced += self._summary("node", node, rests)
+            replaced += self._summary("node", node, self._of_node(node.uuid, node.summary))
         for community in self.graph.communities.values():
             rests = Rests()
             for uuid in self.graph.members.get(community.uuid, ()):
-                rests.add(self.rests.get(uuid) or self._inherited("node", uuid, community.summary))
+                rests.add(self._of_node(uuid, community.summary))
             replaced += self._summary("community", community, rests)
         return replaced
 
-    def _of_node(self, node: Node) -> Rests:
-        rests = self._inherited("node", node.uuid, node.summary)
-        for uuid in self.edges.get(node.uuid, ()):
+    def _of_node(self, node: str, text: str) -> Rests:
+        """What a text about a node rests on."""
+        rests = self._inherited(node, text)
+        for uuid in self.edges.get(node, ()):
             edge, claim = self.graph.edges[uuid], self.mapping.claims.get(uuid)
             if claim is None:
                 continue
-            if not edge.ended or edge.fact.strip() in node.summary:
+            if not edge.ended or edge.fact.strip() in text:
                 rests.facts[claim] = None
             else:
                 rests.facts.pop(claim, None)
                 rests.supports |= dict.fromkeys(self.mapping.evidence.get(uuid, ()))
-        for episode in self.graph.mentions.get(node.uuid, ()):
+        for episode in self.graph.mentions.get(node, ()):
             if (support := self.mapping.texts.get(episode)) is not None:
                 rests.supports[support] = None
         return rests
 
-    def _inherited(self, kind: str, uuid: str, text: str) -> Rests:
+    def _inherited(self, node: str, text: str) -> Rests:
         """What the last summary rested on: results of one episode do not name a node's other edges.
         A claim that was corrected since counts on where the text still quotes it."""
         rests, graph = Rests(), self.earlier.graph
-        known = self.before.get(f"graphiti:{kind}:{ref(uuid)}", ())
+        known = self.before.get(f"graphiti:node:{ref(node)}", ())
         if not known:
             return rests
         row = self.earlier.number(known[-1]) >> 3
