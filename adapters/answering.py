@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from doxa.engine.envelope import Recalled
     from doxa.views import TruthView
 
-__all__ = ["RecallRefused", "UnjudgedArm", "ask", "block", "refuse_arms", "settings"]
+__all__ = [
+    "RecallRefused",
+    "UnjudgedArm",
+    "ask",
+    "block",
+    "block_at",
+    "refuse_arms",
+    "settings",
+]
 
 
 class RecallRefused(CallerError):
@@ -78,20 +86,21 @@ def block(
     `RecallRefused` where the question is refused."""
     for attempt in range(attempts):
         try:
-            return _made(sieve, query, sieve.view(valid_at, known_at), found, options)
+            return block_at(sieve, query, sieve.view(valid_at, known_at), found, **options)
         except ViewMoved:
             if attempt == attempts - 1:
                 raise
     raise CallerError(f"attempts is {attempts!r}; give a whole number, 1 or more")
 
 
-def _made(
+def block_at(
     sieve: Sieve,
     query: str,
     view: TruthView,
-    found: Sequence[Found] | None,
-    options: dict[str, Any],
+    found: Sequence[Found] | None = None,
+    **options: Any,
 ) -> Block:
+    """`block` at a view that was captured already; raises `ViewMoved` where it moved."""
     if found is not None:
         return sieve.assemble(query, found, view, **options)
     made = sieve.open.assemble(query, view=view, **{"archived": sieve.archived, **options})
