@@ -112,6 +112,7 @@ INTERNAL |= set(Captured.__slots__)  # what a view consists of
 OTHERS = {
     "export",
     "set-aside",
+    *("import-markdown", "lint", "fix", "check"),
     "import-graphrag",
     "demo",
     "mcp",

@@ -110,7 +110,7 @@ def test_fix_shows_a_diff_first_and_writes_when_told(folder: Path) -> None:
         "1 entry in 1 file",
     ]
     written = run("fix", folder, "--write")
-    assert (written.exit_code, written.stderr.splitlines()[-1]) == (0, "1 entry 1 file written")
+    assert (written.exit_code, written.stderr.splitlines()[-1]) == (0, "1 entry in 1 file, written")
     assert answer("fix", folder)["added"] == []
     assert run("fix", folder).stderr.splitlines()[-1] == "nothing to add"
 

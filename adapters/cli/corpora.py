@@ -177,7 +177,7 @@ def _tell_fix(done: Fix) -> None:
     for path in done.skipped:
         note(f"not written: {path} has changed meanwhile")
     files = counted(len({added.path for added in done.added}), "file")
-    what = f"{counted(len(done.written), 'file')} written" if done.written else f"in {files}"
+    what = f"in {files}, written" if done.written else f"in {files}"
     entries = "1 entry" if len(done.added) == 1 else f"{len(done.added)} entries"
     note(f"{entries} {what}" if done.added else "nothing to add")
 
