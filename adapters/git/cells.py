@@ -106,8 +106,8 @@ class Columns:
                 cells = {name: None if field == "" else field for name, field in cells.items()}
         if self.settings.types == "infer":
             cells = {n: typed(v) if isinstance(v, str) else v for n, v in cells.items()}
-            return Row(subject, start, end, cells, to_json(cells))
-        return Row(subject, start, end, cells)
+            return Row((subject, start), end, cells, to_json(cells))
+        return Row((subject, start), end, cells)
 
 
 def record_row(record: Mapping[str, Any], settings: Settings, key: str | None = None) -> Row:
@@ -131,4 +131,4 @@ def record_row(record: Mapping[str, Any], settings: Settings, key: str | None = 
     for name, value in record.items():
         if name not in settings.ignore and name not in settings.bounds:
             cells[name_of(name, "the column")] = checked_cell(value)
-    return Row(subject, start, end, cells, to_json(cells))
+    return Row((subject, start), end, cells, to_json(cells))

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import compress
+from operator import is_not
 from typing import Any, Final, NamedTuple
 
 from doxa.adapters.git.repository import Commit
@@ -33,25 +35,31 @@ class Change(NamedTuple):
 def differences(old: Version, new: Version) -> Iterator[Change]:
     """The rows that are not in both versions alike, those that are gone first. A row whose interval
     begins at another time is known again by its key, where its place is free."""
-    gone = [row for key, row in old.rows.items() if key not in new.rows]
-    fresh = [key for key in new.rows if key not in old.rows]
     moved: dict[RowKey, Row] = {}
-    if gone and fresh:
-        waiting: dict[str, list[Row]] = defaultdict(list)
-        for row in sorted(gone, key=lambda row: row[:2], reverse=True):
-            waiting[row.subject].append(row)
-        for key in sorted(fresh):
-            if waiting.get(key[0]):
-                moved[key] = waiting[key[0]].pop()
-    paired = {row.key for row in moved.values()}
-    yield from (Change(row, None) for row in gone if row.key not in paired)
-    for key, row in new.rows.items():
-        before = old.rows.get(key) or moved.get(key)
-        if before is row or (
-            before is not None and before.mark == row.mark and before[:4] == row[:4]
-        ):
-            continue
-        yield Change(before, row)
+    if old.rows.keys() != new.rows.keys():
+        gone = [row for key, row in old.rows.items() if key not in new.rows]
+        moved = _moved(gone, [key for key in new.rows if key not in old.rows])
+        paired = {row.key for row in moved.values()}
+        yield from (Change(row, None) for row in gone if row.key not in paired)
+    before = map(old.rows.get, new.rows)
+    for was, row in compress(zip(before, new.rows.values(), strict=True), _others(old, new)):
+        if was is None:
+            yield Change(moved.get(row.key), row)
+        elif was.mark != row.mark or was != row:
+            yield Change(was, row)
+
+
+def _others(old: Version, new: Version) -> Iterator[bool]:
+    """Whether each row of a version is another than in the one before."""
+    return map(is_not, map(old.rows.get, new.rows), new.rows.values())
+
+
+def _moved(gone: list[Row], fresh: list[RowKey]) -> dict[RowKey, Row]:
+    """The rows whose key is there still, but with another beginning."""
+    waiting: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(gone, key=lambda row: row.key, reverse=True):
+        waiting[row.subject].append(row)
+    return {key: waiting[key[0]].pop() for key in sorted(fresh) if waiting.get(key[0])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +232,11 @@ def _cells(before: Row | None, after: Row | None) -> Iterator[tuple[str, Turn]]:
     old = {} if before is None else before.cells
     new = {} if after is None else after.cells
     yield from ((column, Turn.GONE) for column in old if column not in new)
-    moved = before is not None and after is not None and before[1:3] != after[1:3]
+    moved = (
+        before is not None
+        and after is not None
+        and (before.key, before.end) != (after.key, after.end)
+    )
     for column, value in new.items():
         same = column in old and not moved and not changed(old[column], value)
         yield column, Turn.SAME if same else Turn.NEW

@@ -19,7 +19,8 @@ from doxa.adapters.git.settings import Settings
 from doxa.engine import times
 from doxa.engine.blocking import Blocking
 from doxa.engine.errors import CallerError
-from doxa.engine.plain import Plain, ready
+from doxa.engine.parse import parse
+from doxa.engine.plain import ready
 from doxa.engine.stream import Request
 
 if TYPE_CHECKING:
@@ -135,9 +136,10 @@ class Recording:
         self.restamped += stamp.restamped
         self.written += 1
         audits, self.audits = self.audits, []
-        request = Request(
-            [*map(ready, writer.events)], stamp.recorded_at, restamp=True, audits=audits
-        )
+        # what is not of claims alone is judged as events, and made into them at once
+        made = ready if all(event["event"] == "claim" for event in writer.events) else parse
+        events = [*map(made, writer.events)]
+        request = Request(events, stamp.recorded_at, restamp=True, audits=audits)
         self.batch.append(request)
         self.waiting += len(request.events)
 
@@ -203,8 +205,7 @@ class Recording:
         """Whether a claim says a rejected value; that is noted then."""
         if not self.recorded.graph.rejections:
             return False
-        said = ready(claim)
-        event = said.event if isinstance(said, Plain) else said
+        event = parse(claim)
         found = unreadable(
             self.ledger, Line(1, ""), {}, event, self.asked.workspace, stamp.recorded_at
         )

@@ -155,7 +155,7 @@ class Repository:
     def content(self, entry: Entry, path: str) -> bytes:
         """The bytes of a file."""
         try:
-            found: bytes = self._repo[entry.id].data
+            found: bytes = self._repo.read(self.library.Oid(hex=entry.id))[1]
         except KeyError:
             raise CallerError(self._missing(f"{path!r:.200}, version {entry.id}")) from None
         return found

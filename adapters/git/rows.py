@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import PydanticCustomError, to_json
@@ -19,6 +20,8 @@ __all__ = ["Row", "RowKey", "Unsound", "Version", "changed", "checked_cell", "ke
 _ROOM: Final = 16 << 10  # bytes of an event that are not its value
 _SHORT: Final = 150_000  # characters that fit in whatever way they are written
 
+_KEY: Final = itemgetter(0)
+
 RowKey = tuple[str, int]  # the subject and, where rows say since when they apply, that instant
 
 
@@ -29,19 +32,24 @@ class Unsound(Exception):
 class Row(NamedTuple):
     """One row: what it is about, the interval over which it applies, and its cells by column.
 
+    The ``key`` is that by which it is known again in another version: the subject and the start.
     ``mark`` is the same for the same cells, types included; empty where cells are texts alone.
     """
 
-    subject: str
-    start: int
+    key: RowKey
     end: int
     cells: Mapping[str, Any]
     mark: bytes = b""
 
     @property
-    def key(self) -> RowKey:
-        """By which the row is known again in another version."""
-        return (self.subject, self.start)
+    def subject(self) -> str:
+        """What it is about."""
+        return self.key[0]
+
+    @property
+    def start(self) -> int:
+        """Since when it applies."""
+        return self.key[1]
 
 
 @dataclass(frozen=True)
@@ -52,10 +60,10 @@ class Version:
     places: Sequence[int | str] = field(repr=False, default=())
 
     @classmethod
-    def of(cls, rows: Sequence[Row], places: Sequence[int | str]) -> Version:
-        """The version of some rows. Raises `Unsound` where two have one key, or one key applies
-        twice at one time."""
-        found = {(row[0], row[1]): row for row in rows}
+    def of(cls, rows: Sequence[Row], places: Sequence[int | str], dated: bool) -> Version:
+        """The version of some rows. Raises `Unsound` where two have one key or, where rows are
+        ``dated``, one key applies twice at one time."""
+        found = dict(zip(map(_KEY, rows), rows, strict=True))
         if len(found) < len(rows):
             seen: dict[RowKey, int | str] = {}
             for row, place in zip(rows, places, strict=True):
@@ -64,7 +72,7 @@ class Version:
                         f"the key {row.subject!r:.80} is there twice: at {seen[row.key]}, {place}"
                     )
                 seen[row.key] = place
-        if any(row.start != times.NEG or row.end != times.POS for row in rows):
+        if dated:
             _check_apart(rows)
         return cls(found, places)
 
@@ -76,7 +84,7 @@ class Version:
 
 def _check_apart(rows: Iterable[Row]) -> None:
     last: dict[str, Row] = {}
-    for row in sorted(rows, key=lambda row: row[:2]):
+    for row in sorted(rows, key=_KEY):
         before = last.get(row.subject)
         if before is not None and row.start < before.end:
             raise Unsound(

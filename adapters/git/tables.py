@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
 
 from doxa.adapters.git.cells import Columns
 from doxa.adapters.git.rows import Row, Unsound, Version
@@ -62,19 +62,22 @@ class Tables:
                 return None
             self._columns = Columns(header[0], self.settings)
             self._header, self._known = lines[first], {}
-        known = self._known
-        places = [at for at, line in enumerate(lines, 1) if line and at > first + 1]
-        fresh = [at for at in places if lines[at - 1] not in known]
-        fields = self._fields([lines[at - 1] for at in fresh])
-        if fields is None:
-            return None
-        made = {}
-        for at, values in zip(fresh, fields, strict=True):
-            made[lines[at - 1]] = _at_line(self._columns, at, values)
-        known = {**known, **made} if made else known
-        rows = [known[lines[at - 1]] for at in places]
-        self._known = {lines[at - 1]: row for at, row in zip(places, rows, strict=True)}
-        return Version.of(rows, places)
+        body = lines[first + 1 :]
+        places: Sequence[int] = range(first + 2, first + 2 + len(body))
+        if "" in body:
+            places = [at for at, line in zip(places, body, strict=True) if line]
+            body = list(filter(None, body))
+        rows = list(map(self._known.get, body))
+        if None in rows:
+            fresh = [at for at, row in enumerate(rows) if row is None]
+            fields = self._fields([body[at] for at in fresh])
+            if fields is None:
+                return None
+            for at, values in zip(fresh, fields, strict=True):
+                rows[at] = _at_line(self._columns, places[at], values)
+        found = cast("list[Row]", rows)
+        self._known = dict(zip(body, found, strict=True))
+        return Version.of(found, places, bool(self.settings.bounds))
 
     def _fields(self, lines: list[str]) -> list[list[str]] | None:
         """The fields of each line; `None` where one is no row by itself."""
@@ -107,7 +110,7 @@ class Tables:
             raise Unsound(f"line {line}: {error}") from None
         if columns is None:
             raise Unsound("the file is empty")
-        return Version.of(rows, places)
+        return Version.of(rows, places, bool(self.settings.bounds))
 
 
 def _at_line(columns: Columns, line: int, fields: list[str]) -> Row:

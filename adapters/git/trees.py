@@ -39,7 +39,7 @@ def read_tree(text: str, format: str, settings: Settings) -> Version:
         except Unsound as error:
             raise Unsound(f"{where}: {error}") from None
         places.append(where)
-    return Version.of(rows, places)
+    return Version.of(rows, places, bool(settings.bounds))
 
 
 def _records(node: Any, settings: Settings) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
