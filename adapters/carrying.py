@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from itertools import count, islice
+from itertools import chain, count, islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine import times
@@ -19,6 +19,7 @@ from doxa.engine.graph import ARTEFACT, NONE, SUPPORT, entity
 
 if TYPE_CHECKING:
     from doxa.adapters.exchange import ImportReport
+    from doxa.adapters.judging import Found, Sifting
     from doxa.ledger import Ledger
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Earlier",
     "Written",
     "checked_name",
+    "in_turn",
     "key",
     "label",
     "moment",
@@ -141,6 +143,16 @@ def _since(number: float) -> datetime:
         return times.moment(round(number * 1_000_000 / unit))
     except (ValueError, OverflowError):  # not a number, infinite, or out of the calendar
         raise ValueError(f"{number!r:.60} is no time") from None
+
+
+def in_turn(lists: Iterable[Iterable[Found]], sifting: Sifting) -> tuple[list[Found], list[Found]]:
+    """Results of several kinds as one list: of those that may be used the first of each kind, then
+    the second of each, and so on; and the others."""
+    used = {id(each.found) for each in sifting.kept if each.judgement is not None}
+    kinds = [[one for one in ones if id(one) in used] for ones in lists]
+    kept = [one for one in chain.from_iterable(zip_longest(*kinds)) if one is not None]
+    every = [*(each.found for each in sifting.kept), *(each.found for each in sifting.left_out)]
+    return kept, [one for one in every if id(one) not in used]
 
 
 class Earlier:

@@ -113,6 +113,18 @@ def test_results_are_recorded_one_after_the_other(ledger: Ledger) -> None:
     assert record_results(ledger, first).unchanged  # handed in again, it ends nothing's end
 
 
+def test_results_that_come_again_after_others_take_nothing_back(ledger: Ledger) -> None:
+    first = {"episode": P1, "nodes": [ANN, ACME], "edges": [E1]}
+    more = {**E1, "episodes": ["p1", "p2"]}
+    other = {**ANN, "summary": "Ann leads Acme, and well."}
+    record_results(ledger, first)
+    record_results(ledger, {"episode": P2, "nodes": [other, ACME], "edges": [more]})
+    was = standing(ledger), texts(ledger)
+    assert was == ("corroborated", {"Ann: Ann leads Acme, and well."})
+    assert record_results(ledger, first).unchanged
+    assert (standing(ledger), texts(ledger)) == was
+
+
 @pytest.mark.parametrize("made", [before, after])
 def test_the_same_graph_again_writes_nothing(made: Any, ledger: Ledger) -> None:
     import_graph(ledger, made())

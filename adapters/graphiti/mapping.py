@@ -77,7 +77,6 @@ class Mapping:
     events: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     at: dict[str, int] = field(default_factory=dict)  # new events → when they are recorded
     present: set[str] = field(default_factory=set)  # supports that the graph has
-    evidence: dict[str, list[str]] = field(default_factory=dict)  # edge → its supports
     texts: dict[str, str] = field(default_factory=dict)  # episode → the support of its text
     aside: list[Aside] = field(default_factory=list)
     claims: dict[str, str] = field(default_factory=dict)  # edge → its claim
@@ -176,7 +175,6 @@ class Mapping:
         for episode in edge.episodes or (None,):
             support = self.ids.support(edge.uuid, version, episode)
             self.present.add(support)
-            self.evidence.setdefault(edge.uuid, []).append(support)
             known = None if episode is None else self.graph.episodes.get(episode)
             stated = [edge.created, None if known is None else known.created]
             self._evidence(support, claim, episode, stated)

@@ -6,11 +6,11 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain, count, zip_longest
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from doxa.adapters.carrying import plain
-from doxa.adapters.graphiti.graph import Edge, Episode, graph_of, value
+from doxa.adapters.carrying import in_turn, plain
+from doxa.adapters.graphiti.graph import Edge, graph_of, value
 from doxa.adapters.graphiti.mapping import Ids
 from doxa.adapters.graphiti.summaries import told
 from doxa.adapters.judging import Found, Kept, LeftOut, Sieve, Sifting, Unknown
@@ -159,9 +159,9 @@ class Truth:
         within a budget."""
         view = self.sieve.view(valid_at, known_at)
         lists = self._found(view, results)
-        in_turn = [one for one in chain.from_iterable(zip_longest(*lists)) if one is not None]
-        kept = {id(each.found) for each in self.sieve.sift(in_turn, view) if each.judgement}
-        said = [self._told(view, one, ids) if id(one) in kept else one for one in in_turn]
+        sifting = self.sieve.sift([one for ones in lists for one in ones], view)
+        kept, others = in_turn(lists, sifting)
+        said = [*(self._told(view, one, ids) for one in kept), *others]
         return self.sieve.assemble(query, said, view, budget=budget, count=count, top_k=top_k)
 
     async def acontext(self, query: str, results: Any, **options: Any) -> Block:
@@ -179,7 +179,6 @@ class Truth:
     def _found(self, view: TruthView, results: Any) -> list[list[Found]]:
         """The results with what stands behind them, by kind."""
         lists = _lists(results)
-        read = graph_of({name: lists[name] for name in ("edges", "episodes")})
         found = []
         for name, (scored, kind) in KINDS.items():
             scores = [] if isinstance(results, list | tuple) else value(results, scored) or []
@@ -188,37 +187,37 @@ class Truth:
                 uuid = value(item, "uuid")
                 text, rests = "", dict[str, Any]()
                 if isinstance(uuid, str) and uuid:
-                    known = read.edges.get(uuid) if kind == "edge" else read.episodes.get(uuid)
-                    text, rests = self._behind(view, kind, uuid, item, known)
+                    text, rests = self._behind(view, kind, uuid, item)
                 score = scores[place] if place < len(scores) else None
+                # no rank of an assembly: scores of several kinds do not compare
                 told = {} if score is None else {"score": score}
                 ones.append(Found(text, told, uuid, item=_Item(kind, place, item, rests)))
             found.append(ones)
         return found
 
     def _behind(
-        self, view: TruthView, kind: str, uuid: str, item: Any, known: Edge | Episode | None
+        self, view: TruthView, kind: str, uuid: str, item: Any
     ) -> tuple[str, dict[str, Any]]:
         """The text of a result, and what it rests on."""
         if kind == "edge":
-            if not isinstance(known, Edge):
-                return "", {}
-            claim = self._claim_of(view, known)
-            return known.fact, {} if claim is None else {"claim_ids": [claim]}
+            edge = graph_of({"edges": [item]}).edges.get(uuid)
+            claim = None if edge is None else self._claim_of(view, edge)
+            rests = {} if claim is None else {"claim_ids": [claim]}
+            return "" if edge is None else edge.fact, rests
         if kind == "episode":
-            if not isinstance(known, Episode) or not known.content.strip():
+            episode = graph_of({"episodes": [item]}).episodes.get(uuid)
+            if episode is None or not episode.content.strip():
                 return "", {}
-            claim = self.ids.text(known)
             held = self._extracted(view, uuid) if self.texts == "held" else []
-            return known.content, {"claim_ids": [claim, *held]}
+            return episode.content, {"claim_ids": [self.ids.text(episode), *held]}
         summary = value(item, "summary")
         if not isinstance(summary, str) or not summary.strip():
             return "", {}
         text = told(plain(str(value(item, "name") or "")), plain(summary))
         artefact = self.ids.summary(kind, uuid, text)
         found = view.find(artefact)
-        known_summary = found != NONE and found & 7 == ARTEFACT
-        return text, {"artefact_id": artefact} if known_summary else {}
+        known = found != NONE and found & 7 == ARTEFACT
+        return text, {"artefact_id": artefact} if known else {}
 
     def _extracted(self, view: TruthView, episode: str) -> list[str]:
         """The edges that an episode is evidence of, by what counts at the view: their claims."""
@@ -268,6 +267,7 @@ class Truth:
             told = {
                 "claim_ids": [view.graph.claim_id(claim) for claim in facts],
                 "support_ids": [view.graph.id_of(entity(SUPPORT, each)) for each in supports],
+                "source_ids": self._sources(view, row),
             }
         else:
             row = view.find(rests["claim_ids"][0]) >> 3
@@ -278,7 +278,11 @@ class Truth:
         text = f"{value(item, 'name')}: {one.text}" if kind == "episode" else one.text
         if ids:
             text = f"{text}\n({kind} {one.id})"
-        return Found(text, told, one.id, one.score, one.item)
+        return Found(text, told, one.id, item=one.item)
+
+    def _sources(self, view: TruthView, artefact: int) -> list[str]:
+        graph = view.graph
+        return [graph.names.texts[graph.r_name[each]] for each in graph.a_sources[artefact]]
 
     def _citations(self, view: TruthView, supports: Any) -> list[str]:
         """Citations of the episodes that evidence is from, where they are known."""

@@ -179,6 +179,8 @@ def _absent(mapping: Mapping, complete: bool) -> Iterator[str]:
                 if id not in mapping.present or (unknown and graph.episodes):
                     yield id
         return
+    if not mapping.stored:
+        return
     for claim in mapping.claims.values():
         number = earlier.number(claim)
         if number >= 0:

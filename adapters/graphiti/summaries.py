@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,18 +20,21 @@ def told(name: str, summary: str) -> str:
 
 @dataclass(slots=True)
 class Rests:
-    """What a summary rests on: claims that must hold, and evidence that must be live."""
+    """What a summary rests on: claims that must hold, evidence that must be live, and sources that
+    nobody has withdrawn."""
 
     facts: dict[str, None] = field(default_factory=dict)
     supports: dict[str, None] = field(default_factory=dict)
+    sources: dict[str, None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.facts or self.supports)
+        return bool(self.facts or self.supports or self.sources)
 
     def add(self, other: Rests) -> None:
         """Rests on what another rests on, too."""
         self.facts |= other.facts
         self.supports |= other.supports
+        self.sources |= other.sources
 
 
 def add_summaries(mapping: Mapping) -> int:
@@ -41,8 +43,8 @@ def add_summaries(mapping: Mapping) -> int:
 
     Graphiti writes facts into a node's summary, and leaves them there when it invalidates them. So
     a summary rests on the edges of its node that hold when it is recorded, and on all that it
-    quotes: it falls with any of them. Of other edges their evidence must be live, and of episodes
-    that mention the node their text.
+    quotes: it falls with any of them. It rests on the texts of episodes that mention the node, and
+    on the sources of other edges.
     """
     return _Summaries(mapping).run()
 
@@ -83,7 +85,7 @@ class _Summaries:
                 rests.facts[claim] = None
             else:
                 rests.facts.pop(claim, None)
-                rests.supports |= dict.fromkeys(self.mapping.evidence.get(uuid, ()))
+                rests.sources |= dict.fromkeys(map(self.ids.source, edge.episodes or (None,)))
         for episode in self.graph.mentions.get(node, ()):
             if (support := self.mapping.texts.get(episode)) is not None:
                 rests.supports[support] = None
@@ -106,6 +108,8 @@ class _Summaries:
             for support in graph.a_supports[row]
             if self.earlier.counts(id := graph.id_of(entity(SUPPORT, support)))
         )
+        names = graph.names.texts
+        rests.sources = {names[graph.r_name[source]]: None for source in graph.a_sources[row]}
         return rests
 
     def _corrected(self, claim: int) -> bool:
@@ -122,6 +126,8 @@ class _Summaries:
             return 0
         text = told(of.name, of.summary)
         id = self.ids.summary(kind, of.uuid, text)
+        if not self.mapping.stored and self.earlier.has(id):
+            return 0  # results that come again, perhaps after others
         replaced = 0
         for old in self.before.get(id.rpartition(":")[0], ()):
             event = None
@@ -143,7 +149,5 @@ class _Summaries:
         return replaced
 
     def _event(self, id: str, text: str, rests: Rests) -> dict[str, Any]:
-        facts: Iterable[str] = sorted(rests.facts)
-        supports = sorted(rests.supports)
-        named = {"facts": list(facts), "supports": supports}
+        named = {name: sorted(getattr(rests, name)) for name in ("facts", "supports", "sources")}
         return {"event": "summary", "id": id, "text": text, **named}

@@ -6,10 +6,9 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from doxa.adapters.carrying import label, plain
+from doxa.adapters.carrying import in_turn, label, plain
 from doxa.adapters.judging import Found, Kept, LeftOut, Sieve, Sifting, Unknown
 from doxa.adapters.lightrag.lookup import Lookup
 from doxa.adapters.lightrag.mapping import Ids, shown, speaker
@@ -144,9 +143,9 @@ class Truth:
         view = self.sieve.view(valid_at, known_at)
         rows = _rows_of(result)
         by_kind = [[self._found(view, kind, row) for row in rows[kind]] for kind in KINDS]
-        in_turn = [one for one in chain.from_iterable(zip_longest(*by_kind)) if one is not None]
-        kept = {id(each.found) for each in self.sieve.sift(in_turn, view) if each.judgement}
-        told = [self._told(view, one) if id(one) in kept else one for one in in_turn]
+        sifting = self.sieve.sift([one for ones in by_kind for one in ones], view)
+        kept, others = in_turn(by_kind, sifting)
+        told = [*(self._told(view, one) for one in kept), *others]
         return self.sieve.assemble(query, told, view, budget=budget, count=count, top_k=top_k)
 
     async def aassemble(self, query: str, result: Mapping[str, Any], **options: Any) -> Block:
