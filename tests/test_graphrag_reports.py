@@ -254,6 +254,35 @@ def test_a_report_on_very_much_names_passages_in_place_of_each_piece_of_evidence
     assert not ledger.judge([found.artefact], view)[0].eligible
 
 
+def test_a_report_on_more_than_an_event_can_name_still_falls_with_each_of_it(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from doxa.adapters.graphrag import reports
+
+    monkeypatch.setattr(reports, "_ROOM", 100)
+    monkeypatch.setattr(reports, "_PART", 3)
+    rows = story(reports={0: "All [Data: Entities (0, +more)]."})
+    done = import_index(ledger, written(tmp_path, rows), index="i")
+    assert not done.set_aside
+    head = ledger.revision
+    assert import_index(ledger, tmp_path, index="i").events == 0
+    aliases = aliases_of(rows, index="i")
+    (found,) = aliases.of("community_reports", number=0)
+    assert found.artefact is not None
+    every = {c for r in aliases for c in r.claims}
+    suspected = {c for n in (1, 2) for c in aliases.of("covariates", number=n)[0].claims}
+    assert not set(found.facts) & every
+    for id in sorted(every - suspected):
+        gone = ledger.withdraw(id)
+        view = ledger.view(valid_at="2026-06-01")
+        assert not ledger.judge([found.artefact], view)[0].eligible, id
+        ledger.withdraw(gone)
+    view = ledger.view(valid_at="2026-06-01")
+    assert ledger.judge([found.artefact], view)[0].eligible
+    assert ledger.revision > head
+    assert ledger.verify().ok
+
+
 # ---------------------------------------------------------------- the slow twin
 
 CITED = re.compile(r"\[Data: ([^\]]+)\]")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from doxa.adapters.carrying import key
 from doxa.adapters.graphrag.aliases import Rests
 from doxa.adapters.graphrag.cells import shown
 from doxa.adapters.graphrag.citations import Cited, citations
-from doxa.adapters.graphrag.naming import Naming
+from doxa.adapters.graphrag.dates import ASSUMED
+from doxa.adapters.graphrag.naming import Naming, claim_id, digest_of
 from doxa.adapters.graphrag.rows import Community, Report
 from doxa.adapters.graphrag.tables import Remark, Tables
 from doxa.adapters.graphrag.words import REPORTS, Vocabulary, name
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Read", "map_reports"]
 
+BASIS: Final = "report_basis"  # the kind of claims that stand for many
+_PART: Final = 8_000  # claims that one of them stands for
 _ROOM: Final = 700_000  # bytes that the ids of one report may take; an event has a limit
 
 
@@ -211,6 +216,8 @@ class _Reports:
             # the passages in place of each piece of evidence: never less, but in fewer words
             read.coarse = True
             facts, supports = _coarsely(rests.values())
+            if len(json.dumps(facts)) > _ROOM:
+                facts = [self._together(report, part) for part in _parts(facts)]
         id = self.naming.summary("report", report.text, facts, supports)
         fields = {"event": "summary", "id": id, "text": report.text}
         self.made.put({**fields, "facts": facts, "supports": supports}, REPORTS, report)
@@ -227,6 +234,14 @@ class _Reports:
                 units=tuple(dict.fromkeys(u for one in rests.values() for u in one.units)),
             )
         )
+
+    def _together(self, report: Report, facts: tuple[str, ...]) -> str:
+        """A claim that is held while all of these are: one id in place of thousands."""
+        subject = f"report {digest_of(report.text or '').removeprefix('sha256:')[:16]}"
+        said = {"subject": subject, "predicate": "RESTS_ON", "object": key(*facts), "kind": BASIS}
+        id = claim_id(*said.values(), ASSUMED)
+        event = {"event": "claim", "id": id, **said, "because": list(facts), "assumed": ASSUMED}
+        return self.made.put(event, REPORTS, report)
 
     def _rests_on(self, read: Read) -> dict[tuple[str, int], Rests]:
         """All rows that a report rests on, through the reports that it cites."""
@@ -284,6 +299,12 @@ def _declared(rows: Iterable[Rests]) -> tuple[list[str], list[str]]:
         facts.update(rests.facts)
         supports.update(rests.supports)
     return sorted(facts), sorted(supports)
+
+
+def _parts(facts: list[str]) -> Iterator[tuple[str, ...]]:
+    left = iter(facts)
+    while part := tuple(islice(left, _PART)):
+        yield part
 
 
 def _coarsely(rows: Iterable[Rests]) -> tuple[list[str], list[str]]:
