@@ -13,6 +13,7 @@ import random
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -95,7 +96,7 @@ def measured(found: dict[str, Any], rounds: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in found}
     for number in range(-20, rounds):
         for name, search in found.items():
-            taken = _timed(lambda search=search, n=number: search.invoke(str(n % 100)))
+            taken = _timed(partial(search.invoke, str(number % 100)))
             if number >= 0:
                 times[name].append(taken)
     return times
