@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from doxa.adapters.endpoint import Endpoint
     from doxa.arguments import Source
     from doxa.auditing import check_head, keygen, restore_backup
+    from doxa.degrading import Context, Trouble, Written
     from doxa.engine.assembly import Block, Candidate, Receipt
     from doxa.engine.belief import Standing
     from doxa.engine.embedding import Embedder
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from doxa.engine.heads import StatedHead
     from doxa.engine.outcomes import Unavailable, Verdict
     from doxa.engine.registry import Reason
+    from doxa.guarding import Guarded, guard
     from doxa.ledger import Ledger, open
     from doxa.projections.errors import InvalidQuery
     from doxa.views import TruthView
@@ -64,8 +66,10 @@ __version__ = "0.1.0"
 _LAZY = {
     "Block": "doxa.engine.assembly",
     "Candidate": "doxa.engine.assembly",
+    "Context": "doxa.degrading",
     "Embedder": "doxa.engine.embedding",
     "Endpoint": "doxa.adapters.endpoint",
+    "Guarded": "doxa.guarding",
     "InvalidQuery": "doxa.projections.errors",
     "Ledger": "doxa.ledger",
     "Reason": "doxa.engine.registry",
@@ -75,10 +79,13 @@ _LAZY = {
     "Source": "doxa.arguments",
     "Standing": "doxa.engine.belief",
     "StatedHead": "doxa.engine.heads",
+    "Trouble": "doxa.degrading",
     "TruthView": "doxa.views",
     "Unavailable": "doxa.engine.outcomes",
     "Verdict": "doxa.engine.outcomes",
+    "Written": "doxa.degrading",
     "check_head": "doxa.auditing",
+    "guard": "doxa.guarding",
     "keygen": "doxa.auditing",
     "open": "doxa.ledger",
     "restore_backup": "doxa.auditing",
@@ -92,6 +99,7 @@ __all__ = [
     "Compacted",
     "ConflictError",
     "Contested",
+    "Context",
     "CorrectionRing",
     "DamageError",
     "DoxaError",
@@ -99,6 +107,7 @@ __all__ = [
     "Embedder",
     "Endpoint",
     "Erased",
+    "Guarded",
     "InvalidEvent",
     "InvalidQuery",
     "InvalidSignature",
@@ -119,6 +128,7 @@ __all__ = [
     "Standing",
     "StatedHead",
     "StorageError",
+    "Trouble",
     "TruthView",
     "Unavailable",
     "UnknownTarget",
@@ -127,8 +137,10 @@ __all__ = [
     "Verdict",
     "ViewMoved",
     "WasErased",
+    "Written",
     "WrongKeys",
     "check_head",
+    "guard",
     "keygen",
     "open",
     "restore_backup",

@@ -1,0 +1,745 @@
+"""A host goes on, whatever becomes of its ledger: marked, with nothing invented, and in time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import doxa
+from doxa.contexts import LOCAL_ONLY
+from doxa.degrading import Trouble
+from doxa.engine.outcomes import Gap
+from doxa.guarding import Guarded
+from tests.recorder_support import enterable
+from tests.support import ROOT
+
+AT = "2024-07-01"
+LONG = 30.0  # seconds that no test waits
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "town.doxa"
+    with doxa.open(path) as ledger:
+        ledger.claim(
+            "ada", "lives_in", "London", id="home", text="Ada lives in London.", source="s"
+        )
+    return path
+
+
+@pytest.fixture
+def hold() -> Iterator[Callable[[], bool]]:
+    """A call that does not come back before the test is over."""
+    end = threading.Event()
+    yield lambda: end.wait(LONG)
+    end.set()
+
+
+def patient(ledger: Any, **options: Any) -> Guarded:
+    """A guard whose ledger has all the time that it may need."""
+    return doxa.guard(ledger, **{"timeout": LONG, "write_timeout": LONG, "retry": 0.0, **options})
+
+
+def nothing(context: doxa.Context, reason: str) -> None:
+    """That a context is none, marked, for a reason."""
+    assert (context.text, context.source, context.degraded) == ("", "none", True)
+    assert (str(context), context.reason) == ("", reason)
+    assert context.detail
+
+
+# ---------------------------------------------------------------- all is well
+
+
+def test_a_guarded_ledger_gives_what_the_ledger_gives(folder: Path) -> None:
+    with patient(folder) as guarded, doxa.open(folder) as ledger:
+        context = guarded.assemble("Where does Ada live?", valid_at=AT)
+        block = ledger.assemble_fresh("Where does Ada live?", valid_at=AT)
+        assert (context.text, context.source, context.degraded) == (block.text, "ledger", False)
+        assert context.block is not None
+        assert context.block.receipt.as_dict() == block.receipt.as_dict()
+        assert (context.reason, context.detail, context.error) == (None, "", None)
+        answer = guarded.recall("Where does Ada live?", valid_at=AT)
+        assert answer.answer == ledger.recall("Where does Ada live?", view=ledger.view(valid_at=AT))
+        assert "London" in answer.text
+        assert "London" in guarded.assemble("Where does Ada live?").text
+        assert "London" not in guarded.recall("Who was Bob?").text
+
+
+def test_candidates_views_and_budgets_go_through(folder: Path) -> None:
+    mine = [{"id": "t", "text": "Ada is in London.", "facts": ["home"], "score": 1.0}]
+    with patient(folder) as guarded:
+        revision = guarded.claim("ada", "lives_in", "Rome", id="rome", source="t").value
+        assert revision == "rome"
+        for candidates in (mine, lambda view: mine):
+            for known_at in (None, 1):
+                context = guarded.assemble(
+                    "?", valid_at=AT, known_at=known_at, candidates=candidates
+                )
+                assert "Ada is in London." in context.text
+        assert guarded.assemble("Ada", budget=1).text == ""
+        assert "Rome" not in guarded.recall("Ada", valid_at=AT, known_at=1).text
+        assert guarded.assemble("Ada", workspace="w", shared=False).text == ""
+
+
+def test_the_twins_give_the_same(folder: Path) -> None:
+    async def ask() -> None:
+        async with patient(folder) as guarded:
+            assert await guarded.aready()
+            for question in ("Where does Ada live?", "Bob", ""):
+                there = guarded.assemble(question, valid_at=AT)
+                assert (await guarded.aassemble(question, valid_at=AT)).text == there.text
+                assert (await guarded.arecall("Ada", valid_at=AT)).answer == guarded.recall(
+                    "Ada", valid_at=AT
+                ).answer
+            assert (await guarded.aclaim("x", "p", 1, id="a", source="s")).id == "a"
+            assert await guarded.asupport("a", source="t")
+            assert await guarded.acorrect("a", 2, id="k")
+            assert await guarded.acite("quote", claim="a", id="q")
+            assert await guarded.asummarize("note", facts=["home"], id="n")
+            assert await guarded.awithdraw("n")
+
+    asyncio.run(ask())
+
+
+# ---------------------------------------------------------------- the host's own mistakes
+
+
+def test_the_hosts_own_mistakes_are_raised(folder: Path) -> None:
+    def breaks(view: object) -> Any:
+        raise KeyError("mine")
+
+    with patient(folder, fallback="x") as guarded:
+        with pytest.raises(doxa.CallerError, match="as_of"):
+            guarded.assemble("Ada", as_of=AT)
+        with pytest.raises(doxa.CallerError, match="query is 1"):
+            guarded.assemble(1)  # type: ignore[arg-type]
+        with pytest.raises(doxa.InvalidTime, match="no time zone"):
+            guarded.recall("Ada", valid_at="2024-07-01T00:00:00")
+        with pytest.raises(doxa.CallerError, match="takes no 'topk'"):
+            guarded.recall("Ada", topk=3)
+        with pytest.raises(KeyError, match="mine"):
+            guarded.assemble("Ada", candidates=breaks)
+        with pytest.raises(KeyError, match="mine"):
+            guarded.assemble("Ada", candidates=breaks, known_at=1)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'objekt'"):
+            guarded.claim("x", "p", 1, objekt=1)
+        with pytest.raises(doxa.InvalidEvent, match="keys are text"):
+            guarded.claim("x", "p", {1: 2})
+        with pytest.raises(doxa.UnknownTarget):
+            guarded.withdraw("nobody")
+    with pytest.raises(doxa.CallerError, match="is closed; make another guard"):
+        guarded.assemble("Ada")
+    with pytest.raises(doxa.CallerError, match="is closed"):
+        guarded.claim("x", "p", 1)
+
+
+def test_a_guard_that_can_not_be_is_refused() -> None:
+    for wrong in ({"timeout": -1}, {"write_timeout": "1"}, {"retry": None}, {"most_late": 0}):
+        with pytest.raises(doxa.CallerError):
+            doxa.guard("somewhere", **wrong)
+    with pytest.raises(doxa.CallerError, match="fallback is 1"):
+        doxa.guard("somewhere", fallback=1)  # type: ignore[arg-type]
+    for no_ledger in (None, 1, ""):
+        with pytest.raises(doxa.CallerError):
+            doxa.guard(no_ledger)  # type: ignore[arg-type]
+    with pytest.raises(doxa.CallerError, match="postgresql:// can't be opened"):
+        patient("postgresql://host/db").recall("Ada")
+    with pytest.raises(doxa.CallerError, match="gave 1"):
+        patient(lambda: 1).recall("Ada")
+    with pytest.raises(ZeroDivisionError):
+        patient(lambda: 1 / 0).recall("Ada")
+
+
+# ---------------------------------------------------------------- the ledger's troubles
+
+
+def test_a_ledger_that_is_missing_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "none.doxa"
+    with patient(path) as guarded:
+        nothing(guarded.assemble("Ada"), "missing")
+        nothing(guarded.recall("Ada"), "missing")
+        assert not guarded.ready()
+        written = guarded.claim("x", "p", 1)
+        assert (written.ok, bool(written), written.state, written.reason) == (
+            False, False, "failed", "missing",
+        )  # fmt: skip
+        with pytest.raises(doxa.NotALedger):
+            written.require()
+        assert not path.exists()
+        with doxa.open(path) as ledger:  # and once it is there it is used
+            ledger.claim("ada", "lives_in", "London", source="s")
+        assert "London" in guarded.assemble("Ada", valid_at=AT).text
+    with patient(tmp_path / "made.doxa", create=True) as guarded:
+        assert guarded.claim("x", "p", 1, id="a").require() == "a"
+
+
+def test_what_is_no_ledger_is_told_from_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    nothing(patient(tmp_path / "file").recall("Ada"), "not_a_ledger")
+    nothing(patient(tmp_path).recall("Ada"), "not_a_ledger")
+    nothing(patient(tmp_path / "empty").recall("Ada"), "missing")
+
+
+def test_an_opening_that_failed_is_not_tried_again_at_once(tmp_path: Path) -> None:
+    tried: list[int] = []
+
+    def opens() -> doxa.Ledger:
+        tried.append(1)
+        raise ConnectionError("the share is not mounted")
+
+    with patient(opens, retry=1000.0) as guarded:
+        for _ in range(3):
+            nothing(guarded.recall("Ada"), "storage")
+        assert guarded.claim("x", "p", 1).reason == "storage"
+        assert len(tried) == 1
+    with patient(opens) as guarded:
+        nothing(guarded.recall("Ada"), "storage")
+        nothing(guarded.recall("Ada"), "storage")
+        assert len(tried) == 3
+
+
+def test_another_process_that_holds_the_lock_keeps_writes_off_and_no_context(folder: Path) -> None:
+    held = """
+import sys, doxa
+from doxa.engine.lockfile import LockFile
+lock = LockFile(sys.argv[1])
+assert lock.acquire(5)
+print("held", flush=True)
+sys.stdin.readline()
+"""
+    command = [sys.executable, "-c", held, str(folder / "log.sqlite.lock")]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        with patient(folder, write_timeout=0.5) as guarded:
+            assert "London" in guarded.assemble("Where does Ada live?", valid_at=AT).text
+            written = guarded.claim("x", "p", 1, id="late", source="s")
+            assert (written.state, written.reason, written.id) == ("failed", "locked", "late")
+            with pytest.raises(doxa.StorageError, match="nothing was written"):
+                written.require()
+            assert guarded.recall("late", valid_at=AT).degraded is False
+            child.stdin.write("\n")
+            child.stdin.flush()
+            child.wait(LONG)
+            again = patient(folder).claim("x", "p", 1, id=written.id, source="s")
+            assert again.ok
+    with doxa.open(folder) as ledger:
+        assert ledger.revision == 2
+
+
+def test_a_write_that_was_late_is_unknown_and_can_be_repeated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, late = threading.Event(), threading.Event()
+    real = doxa.Ledger.claim
+
+    def slow(self: doxa.Ledger, *arguments: Any, **options: Any) -> str:
+        go.wait(LONG)
+        done = real(self, *arguments, **options)
+        late.set()
+        return done
+
+    with patient(folder, write_timeout=0.05) as guarded:
+        assert guarded.ready(LONG)
+        monkeypatch.setattr(doxa.Ledger, "claim", slow)
+        written = guarded.claim("x", "p", 1, source="s")
+        assert (written.state, written.reason, written.ok) == ("unknown", "slow", False)
+        assert f"repeat it with the id {written.id}" in written.detail
+        with pytest.raises(doxa.StorageError, match="may be recorded") as raised:
+            written.require()
+        assert raised.value.uncertain
+        go.set()
+        assert late.wait(LONG)
+        monkeypatch.setattr(doxa.Ledger, "claim", real)
+        again = patient(folder).claim("x", "p", 1, source="s", id=written.id)
+        assert again.ok
+    with doxa.open(folder) as ledger:
+        assert ledger.revision == 2  # once
+
+
+def test_a_write_that_nobody_waits_for_is_not_begun(folder: Path, hold: Callable[[], bool]) -> None:
+    opened = threading.Event()
+
+    def opens() -> doxa.Ledger:
+        opened.wait(LONG)
+        return doxa.open(folder)
+
+    with patient(opens, write_timeout=0.05) as guarded:
+        written = guarded.claim("x", "p", 1, source="s")
+        assert (written.state, written.reason) == ("failed", "not_ready")
+        assert "nothing was recorded" in written.detail
+        opened.set()
+        assert guarded.ready(LONG)
+    with doxa.open(folder) as ledger:
+        assert ledger.revision == 1
+
+
+def test_what_the_ledger_says_no_to_is_refused(folder: Path) -> None:
+    with patient(folder) as guarded, doxa.open(folder) as ledger:
+        taken = guarded.claim("x", "p", 1, id="home")
+        assert (taken.state, taken.reason) == ("refused", "duplicate_id")
+        with pytest.raises(doxa.DuplicateId):
+            taken.require()
+        ledger.reject("Atlantis", reason="there is no such place")
+        assert guarded.claim("x", "p", "atlantis").reason == "rejected"
+        assert (
+            guarded.claim("x", "p", 1, recorded_at="2000-01-01").reason == "recorded_at_not_later"
+        )
+
+
+def test_a_torn_log_is_damage(folder: Path) -> None:
+    log = folder / "log.sqlite"
+    whole = log.read_bytes()
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    log.write_bytes(b"\x00" * 4096 + whole[4096:])
+    with patient(folder) as guarded:
+        nothing(guarded.assemble("Ada"), "damaged")
+        assert guarded.claim("x", "p", 1).state == "failed"
+        log.write_bytes(whole)  # the backup is put back
+        assert "London" in guarded.assemble("Ada", valid_at=AT).text
+
+
+def test_a_log_that_is_torn_in_its_midst_is_damage(folder: Path) -> None:
+    with doxa.open(folder) as ledger:
+        for n in range(400):
+            ledger.claim(f"s{n}", "p", "x" * 200, source="s")
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    log = folder / "log.sqlite"
+    whole = log.read_bytes()
+    log.write_bytes(whole[: len(whole) // 2])
+    with patient(folder) as guarded:
+        for context in (guarded.assemble("Ada"), guarded.recall("Ada")):
+            assert context.degraded
+            assert context.text == ""
+            assert context.reason in ("damaged", "index_unavailable", "source_unavailable")
+
+
+def test_a_ledger_that_was_encrypted_needs_its_keys(tmp_path: Path) -> None:
+    doxa.open(tmp_path / "l", keys=tmp_path / "keys").close()
+    nothing(patient(tmp_path / "l").recall("Ada"), "wrong_keys")
+    assert not patient(tmp_path / "l", keys=tmp_path / "keys").recall("Ada").degraded
+
+
+def test_a_folder_that_can_not_be_written_is_read(folder: Path) -> None:
+    enterable(folder)
+    folder.chmod(0o555)
+    for file in folder.iterdir():
+        if file.is_file():
+            file.chmod(0o444)
+    try:
+        done = run(
+            """
+import os, sys, doxa, doxa.guarding, doxa.engine.sqlite
+with doxa.open() as warm:  # what is loaded later may not be readable any more
+    warm.claim("x", "p", 1, source="s")
+    warm.assemble_fresh("x", valid_at="2024-07-01")
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+guarded = doxa.guard(sys.argv[1], timeout=60, write_timeout=60)
+context = guarded.assemble("Ada", valid_at="2024-07-01")
+written = guarded.claim("x", "p", 1)
+print("London" in context.text, context.degraded, written.state, written.reason)
+""",
+            folder,
+        )
+    finally:
+        folder.chmod(0o755)
+    assert done.stdout == "True False failed storage\n", done.stderr
+
+
+def test_a_disk_that_refuses_fails_the_write_and_not_the_context(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from doxa.engine import disk
+
+    with patient(folder) as guarded:
+        assert guarded.ready(LONG)
+        real = disk.connect
+
+        def refuses(path: str, mode: str, timeout: float = 0.0) -> Any:
+            if mode == "rw":
+                raise OSError(30, "Read-only file system", path)
+            return real(path, mode, timeout)
+
+        monkeypatch.setattr(disk, "connect", refuses)
+        written = guarded.claim("x", "p", 1)
+        assert (written.state, written.reason) == ("failed", "storage")
+        assert "Read-only file system" in written.detail
+        monkeypatch.undo()
+        assert "London" in guarded.assemble("Ada", valid_at=AT).text
+        assert guarded.claim("x", "p", 1, id=written.id).ok
+
+
+def test_a_ledger_that_was_replaced_is_opened_anew(folder: Path, tmp_path: Path) -> None:
+    with patient(folder) as guarded:
+        assert guarded.ready(LONG)
+        with doxa.open(tmp_path / "other") as other:
+            other.claim("ada", "lives_in", "Rome", id="rome", source="s")
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "other", folder)
+        assert guarded.claim("x", "p", 1, id="a", source="s").state == "failed"
+        assert guarded.claim("x", "p", 1, id="a", source="s").ok
+        assert "Rome" in guarded.assemble("Where does Ada live?", valid_at=AT).text
+
+
+def test_a_truth_that_moves_all_the_time_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doxa.Ledger, "moved", lambda self, view: True)
+    nothing(patient(folder).assemble("Ada", valid_at=AT), "view_moved")
+
+
+def test_a_mistake_of_doxas_own_does_not_reach_the_host(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(self: doxa.Ledger, *arguments: Any, **options: Any) -> Any:
+        raise AssertionError("a mistake")
+
+    with patient(folder) as guarded:
+        monkeypatch.setattr(doxa.Ledger, "recall", breaks)
+        monkeypatch.setattr(doxa.Ledger, "claim", breaks)
+        context = guarded.assemble("Ada", valid_at=AT)
+        nothing(context, "unexpected")
+        assert isinstance(context.error, AssertionError)
+        written = guarded.claim("x", "p", 1)
+        assert (written.state, written.reason) == ("unknown", "unexpected")
+
+
+# ---------------------------------------------------------------- refused
+
+
+def vectors(texts: list[str]) -> list[list[float]]:
+    return [[float(len(text)), 1.0] for text in texts]
+
+
+def test_a_recall_that_refuses_is_no_context(folder: Path) -> None:
+    embedder = doxa.Embedder("test", vectors)
+    with patient(folder, embedder=embedder) as guarded:
+        context = guarded.assemble("Where does Ada live?", valid_at=AT)
+        nothing(context, Gap.CALIBRATION_MISSING)
+        assert context.block is not None
+        assert context.answer is not None
+        assert context.answer.outcome == "refused"
+        nothing(guarded.recall("Where does Ada live?", valid_at=AT), "calibration_missing")
+        assert "London" in guarded.assemble("Ada lives", valid_at=AT, trust="standing").text
+
+
+def test_an_embedder_that_hangs_does_not_hold_the_host(
+    folder: Path, hold: Callable[[], bool]
+) -> None:
+    def hangs(texts: list[str]) -> list[list[float]]:
+        hold()
+        return vectors(texts)
+
+    with doxa.guard(folder, timeout=0.2, embedder=doxa.Embedder("slow", hangs)) as guarded:
+        assert guarded.ready(LONG)
+        began = time.monotonic()
+        nothing(guarded.assemble("Ada", valid_at=AT, trust="standing"), "slow")
+        assert time.monotonic() - began < 10
+
+
+# ---------------------------------------------------------------- the fallback
+
+
+def test_a_fallback_is_marked_in_its_first_line(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def mine(query: str) -> str:
+        asked.append(query)
+        return "Ada lived in Paris."
+
+    for fallback in (mine, "Ada lived in Paris."):
+        guarded = patient(tmp_path / "none", fallback=fallback)
+        context = guarded.assemble("Where?")
+        assert context.text == f"{LOCAL_ONLY}\nAda lived in Paris."
+        assert (context.source, context.degraded, context.reason) == ("local-only", True, "missing")
+        assert (context.block, context.answer) == (None, None)
+    assert asked == ["Where?"]
+
+
+def test_a_fallback_is_not_asked_while_the_ledger_answers(folder: Path) -> None:
+    def never(query: str) -> str:
+        raise AssertionError(query)
+
+    with patient(folder, fallback=never) as guarded:
+        assert guarded.assemble("Ada", valid_at=AT).source == "ledger"
+        assert guarded.assemble("Bob", valid_at=AT).text == ""  # it abstained, and that stands
+        assert guarded.recall("Bob", valid_at=AT).degraded is False
+
+
+@pytest.mark.parametrize("nothing_more", [None, ""])
+def test_a_fallback_may_have_nothing(tmp_path: Path, nothing_more: str | None) -> None:
+    nothing(patient(tmp_path / "no", fallback=lambda query: nothing_more).recall("Ada"), "missing")
+
+
+def test_a_fallback_that_fails_is_told_and_nothing_is_raised(tmp_path: Path) -> None:
+    def breaks(query: str) -> str:
+        raise RuntimeError("no memory of it")
+
+    context = patient(tmp_path / "no", fallback=breaks).assemble("Ada")
+    nothing(context, "missing")
+    assert "the fallback failed too: no memory of it" in context.detail
+    with pytest.raises(doxa.CallerError, match="the fallback gave 1"):
+        patient(tmp_path / "no", fallback=lambda query: 1).assemble("Ada")
+
+
+def test_a_fallback_keeps_the_budget(tmp_path: Path) -> None:
+    guarded = patient(tmp_path / "no", fallback="x" * 100)
+    size = len(LOCAL_ONLY) + 101
+    assert guarded.assemble("Ada", budget=size).source == "local-only"
+    short = guarded.assemble("Ada", budget=size - 1)
+    assert (short.text, short.source) == ("", "none")
+    assert "does not fit in the budget" in short.detail
+    assert guarded.assemble("Ada", budget=1, count=lambda text: 1).source == "local-only"
+    assert patient(tmp_path / "no", fallback="x" * 2_000).assemble("Ada").text == ""
+    assert patient(tmp_path / "no", fallback="x" * 2_000).assemble("Ada", budget="large").text
+
+
+# ---------------------------------------------------------------- slow and stuck
+
+
+def test_a_late_answer_goes_to_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    real = doxa.Ledger.recall
+
+    def slow(self: doxa.Ledger, query: str, **options: Any) -> Any:
+        if query == "slow":
+            go.wait(LONG)
+        return real(self, query, **options)
+
+    monkeypatch.setattr(doxa.Ledger, "recall", slow)
+    with patient(folder, timeout=0.05) as guarded:
+        assert guarded.ready(LONG)
+        nothing(guarded.recall("slow"), "slow")
+        guarded.timeout = LONG
+        answer = guarded.recall("Where does Ada live?").answer
+        assert answer is not None
+        assert answer.query == "Where does Ada live?"
+        go.set()
+        assert guarded.recall("Ada").answer.query == "Ada"  # type: ignore[union-attr]
+
+
+def test_while_calls_are_stuck_no_other_is_begun_until_one_comes_back(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, hold: Callable[[], bool]
+) -> None:
+    begun: list[str] = []
+    real = doxa.Ledger.recall
+
+    def hangs(self: doxa.Ledger, query: str, **options: Any) -> Any:
+        begun.append(query)
+        if query == "hang":
+            hold()
+        return real(self, query, **options)
+
+    monkeypatch.setattr(doxa.Ledger, "recall", hangs)
+    guarded = patient(folder, timeout=0.02, retry=1000.0, most_late=2)
+    assert guarded.ready(LONG)
+    for _ in range(2):
+        nothing(guarded.recall("hang"), "slow")
+    for _ in range(5):
+        nothing(guarded.recall("hang"), "stuck")
+        written = guarded.claim("x", "p", 1)
+        assert (written.state, written.reason) == ("failed", "stuck")
+    assert begun == ["hang"] * 2
+    guarded._workers._retry, guarded.timeout = 0.0, LONG  # one is let through, and closes it
+    assert not guarded.recall("Ada").degraded
+    guarded._workers._retry = 1000.0
+    assert not guarded.recall("Ada").degraded
+    guarded.close()
+
+
+def test_threads_that_hang_for_ever_are_bounded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, hold: Callable[[], bool]
+) -> None:
+    def sometimes(self: doxa.Ledger, query: str, **options: Any) -> Any:
+        if query == "hang":
+            hold()
+        raise doxa.StorageError.told("no", locked=True)
+
+    monkeypatch.setattr(doxa.Ledger, "recall", sometimes)
+    guarded = patient(folder, timeout=0.01, most_late=2)
+    assert guarded.ready(LONG)
+    before = threading.active_count()
+    reasons = set()
+    for _ in range(60):
+        guarded.timeout = 0.01
+        reasons.add(guarded.recall("hang").reason)
+        guarded.timeout = LONG
+        reasons.add(guarded.recall("come back").reason)
+    assert reasons == {"slow", "locked", "stuck"}
+    assert threading.active_count() - before <= 2 * 5 + 1
+
+
+def test_many_threads_share_one_guard(folder: Path) -> None:
+    with patient(folder) as guarded, ThreadPoolExecutor(16) as pool:
+        texts = list(pool.map(lambda n: guarded.assemble("Ada", valid_at=AT).text, range(64)))
+        assert len(set(texts)) == 1
+        writes = list(pool.map(lambda n: guarded.claim("x", "p", n, id=f"c{n}"), range(64)))
+        assert all(writes)
+    with doxa.open(folder) as ledger:
+        assert ledger.revision == 65
+
+
+def test_it_is_opened_once_for_all_who_wait(folder: Path) -> None:
+    opened: list[int] = []
+
+    def opens() -> doxa.Ledger:
+        opened.append(1)
+        return doxa.open(folder)
+
+    with patient(opens) as guarded, ThreadPoolExecutor(8) as pool:
+        contexts = list(pool.map(lambda n: guarded.recall("Ada"), range(32)))
+    assert not any(context.degraded for context in contexts)
+    assert len(opened) == 1
+
+
+def test_an_open_ledger_stays_its_owners(folder: Path) -> None:
+    with doxa.open(folder) as ledger:
+        with patient(ledger) as guarded:
+            assert "London" in guarded.assemble("Ada", valid_at=AT).text
+        assert ledger.revision == 1
+
+
+# ---------------------------------------------------------------- asynchronous hosts
+
+
+def test_the_loop_goes_on_while_the_ledger_hangs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, hold: Callable[[], bool]
+) -> None:
+    async def ask() -> None:
+        guarded = patient(folder)
+        assert await guarded.aready()
+        monkeypatch.setattr(doxa.Ledger, "recall", lambda self, *a, **o: hold())
+        guarded.timeout, ticks = 0.2, 0
+        asking = asyncio.create_task(guarded.aassemble("Ada"))
+        while not asking.done():
+            ticks += 1
+            await asyncio.sleep(0)
+        nothing(asking.result(), "slow")
+        assert ticks > 10
+
+    asyncio.run(ask())
+
+
+def test_a_call_may_be_cancelled(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, hold: Callable[[], bool]
+) -> None:
+    begun = threading.Event()
+
+    def hangs(self: doxa.Ledger, *arguments: Any, **options: Any) -> Any:
+        begun.set()
+        hold()
+        raise RuntimeError("nobody hears of it")
+
+    async def ask() -> None:
+        guarded = patient(folder)
+        assert await guarded.aready()
+        monkeypatch.setattr(doxa.Ledger, "recall", hangs)
+        for call in (guarded.arecall("Ada"), guarded.aassemble("Ada")):
+            asking = asyncio.create_task(call)
+            while not begun.is_set():
+                await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            begun.clear()
+        assert len(guarded._workers._late) == 2
+
+    asyncio.run(ask())
+
+
+# ---------------------------------------------------------------- processes
+
+
+def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+
+
+def test_what_is_stuck_keeps_no_process_from_ending(folder: Path) -> None:
+    done = run(
+        """
+import sys, threading, doxa
+for_ever = threading.Event()
+guarded = doxa.guard(sys.argv[1], timeout=0.05, write_timeout=0.05)
+assert guarded.ready(60)
+doxa.Ledger.recall = doxa.Ledger.claim = lambda self, *a, **o: for_ever.wait()
+print(guarded.recall("Ada").reason, guarded.claim("x", "p", 1).state)
+never = doxa.guard(lambda: for_ever.wait(), timeout=0.05)
+print(never.recall("Ada").reason)
+""",
+        folder,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "slow unknown\nnot_ready\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_asks_for_itself(folder: Path) -> None:
+    done = run(
+        """
+import os, sys, threading, warnings, doxa
+warnings.simplefilter("ignore")  # that of forking with threads
+end = threading.Event()
+guarded = doxa.guard(sys.argv[1], timeout=30, write_timeout=30, most_late=1, retry=0)
+text = guarded.assemble("Ada", valid_at="2024-07-01").text
+assert "London" in text
+real = doxa.Ledger.recall
+doxa.Ledger.recall = lambda self, *a, **o: end.wait()
+guarded.timeout = 0.05
+assert guarded.recall("Ada").reason == "slow"  # it is running while we fork
+doxa.Ledger.recall = real
+guarded.timeout = 30
+child = os.fork()
+if child == 0:
+    same = guarded.assemble("Ada", valid_at="2024-07-01")
+    wrote = guarded.claim("x", "p", 1, id="child", source="s")
+    os._exit(0 if same.text == text and wrote.ok else 1)
+assert os.waitpid(child, 0)[1] == 0
+end.set()
+assert guarded.claim("x", "p", 1, id="child", source="s").ok
+print(guarded.recall("Ada", valid_at="2024-07-01").degraded)
+""",
+        folder,
+    )
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+def test_a_host_that_is_interrupted_is_interrupted(folder: Path) -> None:
+    guarded = patient(folder)
+    assert guarded.ready()
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    end = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doxa.Ledger, "recall", lambda self, *a, **o: end.wait(LONG))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            guarded.recall("Ada")
+    end.set()
+    assert "London" in guarded.assemble("Ada", valid_at=AT).text
+    guarded.close()
+
+
+def test_every_trouble_has_its_word_on_the_page() -> None:
+    page = (ROOT / "docs" / "degraded.md").read_text("utf-8")
+    for word in Trouble:
+        assert f"`{word}`" in page, word
