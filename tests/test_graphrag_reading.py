@@ -97,6 +97,26 @@ def test_old_types_mean_the_same(tmp_path: Path) -> None:
     same(aliases_of(read_tables(tmp_path), index="i"), reference(rows))
 
 
+def test_ids_that_are_numbers_are_ids(ledger: Ledger, tmp_path: Path) -> None:
+    rows = story()
+    numbers: dict[str, int] = {}
+
+    def numbered(value: Any) -> Any:
+        if isinstance(value, list):
+            return [numbered(item) for item in value]
+        return numbers.setdefault(value, len(numbers) + 1)
+
+    ids = {"id", "text_unit_ids", "text_unit_id", "document_id", "entity_ids", "relationship_ids"}
+    made = {
+        table: [{k: numbered(v) if k in ids else v for k, v in row.items()} for row in its]
+        for table, its in rows.items()
+    }
+    done = import_index(ledger, written(tmp_path, made), index="i")
+    assert not done.set_aside
+    mine, its = ([r.facts + r.supports for r in reference(one)] for one in (rows, made))
+    assert mine == its
+
+
 def test_floats_with_gaps_are_numbers_of_rows() -> None:
     rows = story()
     floats = {
