@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain_core.runnables import ConfigurableFieldSpec
 from langchain_core.runnables.config import ensure_config
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 from doxa.adapters.answering import settings
 from doxa.adapters.judging import Sieve
@@ -51,8 +51,6 @@ def times_of(config: Any, named: Mapping[str, Any]) -> dict[str, Any]:
 
 class Asking(BaseModel):
     """Settings of a `Sieve`, as fields; it is made of them when they are known."""
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     ledger: Any
     """An open ledger, or the path of one, which is opened when it is first asked."""

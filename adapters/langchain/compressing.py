@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
+from pydantic import ConfigDict
 
 from doxa.adapters.judging import Sifting
 from doxa.adapters.langchain.asking import Asking
@@ -31,6 +32,8 @@ class TruthCompressor(Asking, BaseDocumentCompressor):
     a call of your own names them. What is left out is in an event ``doxa.sifted``, or in what
     `sift` returns.
     """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     unknown: str = "drop"
     annotate: Any = None

@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.utils import ConfigurableFieldSpec
+from pydantic import ConfigDict
 
 from doxa.adapters.answering import ask
 from doxa.adapters.judging import Remembered, Sifting
@@ -36,6 +37,8 @@ __all__ = ["LedgerRetriever", "TruthRetriever"]
 
 class _OfLedger(Asking, BaseRetriever):
     """A retriever whose calls have times: as arguments, or as what is configurable."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     def invoke(self, input: str, config: Any = None, **kwargs: Any) -> list[Document]:
         found: list[Document] = super().invoke(input, config, **self._called(config, kwargs))
