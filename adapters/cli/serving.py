@@ -15,6 +15,7 @@ import typer
 from doxa.adapters.cli import asking
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.output import note
+from doxa.adapters.mcp.wire import Wire, claimed
 from doxa.engine.errors import CallerError
 from doxa.ledger import Ledger
 
@@ -84,11 +85,12 @@ def mcp(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="doxa: %(name)s: %(message)s"
     )
+    wire = claimed() if address is None else None
     with _opened(path, create, embedder) as ledger:
         from doxa.adapters.mcp.desk import Desk
 
         desk = Desk(ledger, read_only, workspace, shared, trust)
-        _serve(desk, address, token, host_name or [])
+        _serve(desk, wire, address, token, host_name or [])
 
 
 def _opened(path: str, create: bool, embedder: str | None) -> AbstractContextManager[Ledger]:
@@ -98,18 +100,21 @@ def _opened(path: str, create: bool, embedder: str | None) -> AbstractContextMan
     return opt.reading(path, embedder)
 
 
-def _serve(desk: Desk, address: Address | None, token: str | None, names: list[str]) -> None:
+def _serve(
+    desk: Desk, wire: Wire | None, address: Address | None, token: str | None, names: list[str]
+) -> None:
     from doxa.adapters.mcp.server import Service
     from doxa.adapters.mcp.workers import Workers
 
     workers = Workers()
     service = Service(desk, workers)
     try:
-        if address is None:
+        if wire is not None:
             from doxa.adapters.mcp.stdio import serve_stdio
 
-            serve_stdio(service)
+            serve_stdio(service, wire)
         else:
+            assert address is not None
             from doxa.adapters.mcp.http import bound, serve_http
 
             listening = bound(address)

@@ -39,7 +39,11 @@ class Refused(DoxaError):
 
 
 def recall(desk: Desk, args: Recalling) -> tuple[res.Recalled, str]:
-    """What a question finds, judged at a view."""
+    """What a question finds, judged at a view. A cursor brings the instant of its own, where that
+    was now."""
+    cursor, _, at = (args.cursor or "").partition("@")
+    if at and args.valid_at is None:
+        args = args.model_copy(update={"valid_at": at})
     view = desk.view(args)
     asked: dict[str, Any] = {
         "subject": args.subject,
@@ -50,7 +54,7 @@ def recall(desk: Desk, args: Recalling) -> tuple[res.Recalled, str]:
         args.query,
         view=view,
         trust=desk.trust,
-        cursor=args.cursor,
+        cursor=None if args.cursor is None else cursor,
         top_k=args.top_k,
         budget=args.budget,
         **{name: value for name, value in asked.items() if value is not None},
@@ -69,7 +73,7 @@ def recall(desk: Desk, args: Recalling) -> tuple[res.Recalled, str]:
         withheld_more=max(0, len(answer.withheld) - _SHOWN),
         left_out=list(answer.left_out),
         warnings=_warnings(answer),
-        cursor=answer.cursor,
+        cursor=None if answer.cursor is None else f"{answer.cursor}@{iso_or_none(view.valid_at)}",
     )
     return made, told_recalled(made)
 

@@ -76,8 +76,8 @@ class Service:
         ]
 
     async def list_tools(self, ctx: Any, params: Any) -> Any:
-        """The tools, all on one page. A client that looks at them will ask something soon: what that
-        needs is loaded meanwhile."""
+        """The tools, all on one page. Who looks at them will ask something soon: what that needs is
+        loaded meanwhile."""
         if self._warming is None:
             self._warming = asyncio.ensure_future(self.workers.run(self.desk.warm))
         return types.ListToolsResult(tools=self._listed)

@@ -1,4 +1,4 @@
-"""Serving one client over stdin and stdout, until it leaves or the process is told to end."""
+"""Serving one client over the ends of a wire, until it leaves or the process is told to end."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from mcp import types
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
 from doxa.adapters.mcp.server import Service
+from doxa.adapters.mcp.wire import Wire
 
 __all__ = ["LONGEST", "serve_stdio"]
 
@@ -24,21 +26,20 @@ _TOO_LONG: Final = "\x00"  # what stands for a message that is too long; no JSON
 _LEFT_OPEN: Final = 5.0  # seconds for what is under way, once the process was told to end
 
 
-def serve_stdio(service: Service) -> None:
-    """Serves until stdin ends, or SIGTERM or SIGINT come. Nothing but the protocol goes to
-    stdout."""
-    asyncio.run(_serve(service))
+def serve_stdio(service: Service, wire: Wire) -> None:
+    """Serves until the client leaves, or SIGTERM or SIGINT come."""
+    asyncio.run(_serve(service, wire))
 
 
-async def _serve(service: Service) -> None:
-    server, lines = service.server, _Lines(0)
+async def _serve(service: Service, wire: Wire) -> None:
+    server, lines = service.server, _Lines(wire.heard)
     loop = asyncio.get_running_loop()
     try:
         with anyio.CancelScope() as scope:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, _end, scope.cancel)
             lines.start(loop)
-            async with stdio_server(stdin=lines) as (incoming, outgoing):
+            async with stdio_server(stdin=lines, stdout=_Told(wire.told)) as (incoming, outgoing):
                 heard = _Answering(incoming, outgoing.clone())
                 await server.run(heard, outgoing, server.create_initialization_options())
     except* BrokenPipeError:  # the client is gone, and reads no more answers
@@ -51,6 +52,23 @@ def _end(cancel: Callable[[], None]) -> None:
     late.daemon = True
     late.start()
     cancel()
+
+
+class _Told:
+    """A file that is written to, whole texts at a time."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    async def write(self, text: str) -> None:
+        await anyio.to_thread.run_sync(self._write, text.encode("utf-8", "replace"))
+
+    async def flush(self) -> None:
+        """There is nothing that waits to be written."""
+
+    def _write(self, left: bytes) -> None:
+        while left:
+            left = left[os.write(self._file, left) :]
 
 
 class _Lines:
