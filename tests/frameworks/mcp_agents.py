@@ -8,8 +8,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +120,16 @@ def over_http(url: str, token: str | None = None) -> Iterator[Agent]:
     from mcp.client.streamable_http import streamable_http_client
 
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    client = httpx2.AsyncClient(headers=headers, timeout=PATIENCE)
-    with _connected(lambda: streamable_http_client(url, http_client=client)) as connected:
+
+    @asynccontextmanager
+    async def transport() -> AsyncIterator[Any]:
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as client,
+            streamable_http_client(url, http_client=client) as streams,
+        ):
+            yield streams
+
+    with _connected(transport) as connected:
         yield connected
 
 
