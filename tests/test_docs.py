@@ -38,7 +38,7 @@ from doxa.adapters.cli import main
 from tests.support import ROOT
 
 # The pages whose examples need a library of an extra.
-LIBRARIES = {"audit.md": "cryptography", "encryption.md": "cryptography"}
+LIBRARIES = {"audit.md": "cryptography", "encryption.md": "cryptography", "git.md": "pygit2"}
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -267,6 +267,9 @@ def test_the_examples_of_a_page_run_and_show_what_it_says(
     if page.name in LIBRARIES and not os.environ.get("CI"):  # there it is installed
         pytest.importorskip(LIBRARIES[page.name])
     monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)  # a hook's, which would lead git to another repository
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     run(page, tmp_path)
 

@@ -187,7 +187,7 @@ def test_what_the_page_names_is_there() -> None:
     there |= {"doxa.engine", "doxa.adapters.exchange", "doxa.adapters.exchange.export_events"}
     there |= {"doxa.adapters.embedders", "doxa.adapters.embedders.local"}
     there |= {"doxa.adapters.tables", "doxa.adapters.prov", "doxa.adapters.prov.why_to_prov"}
-    there |= {"doxa.adapters.graphrag", "doxa.adapters.markdown"}
+    there |= {"doxa.adapters.git", "doxa.adapters.graphrag", "doxa.adapters.markdown"}
     for handle in ("ledger", "view"):
         there |= {f"{handle}.{name}" for name in attributes(HANDLES[handle])}
     named = {

@@ -18,6 +18,7 @@ from doxa.adapters.cli import (
     encrypting,
     erasing,
     graphs,
+    histories,
     indexes,
     keeping,
     lines,
@@ -49,7 +50,7 @@ app = typer.Typer(
 for heading, parts in {
     "Record": (writing, registering, rejecting),
     "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
-    "Carry in and out": (lines, indexes, serving, graphs, corpora),
+    "Carry in and out": (lines, indexes, serving, graphs, corpora, histories),
     "Derive": (consolidating, dreaming),
     "Retain and erase": (retaining, erasing, encrypting),
     "Check and keep": (keeping, auditing),

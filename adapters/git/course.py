@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from doxa.adapters.git.line import Placed, RewrittenHistory, steps, trace
 from doxa.adapters.git.reading import Reader, version_of
 from doxa.adapters.git.recorded import Cursor, Recorded
-from doxa.adapters.git.report import SetAside
 from doxa.adapters.git.repository import Commit, Repository
 from doxa.adapters.git.rows import Unsound
 from doxa.adapters.git.settings import Settings
@@ -88,7 +87,7 @@ class _Finder:
     def _readable(self, todo: Sequence[tuple[Commit, Placed]]) -> None:
         """Refuses files of which no version at all can be read, such as by a misspelt key."""
         for path in self.settings.paths:
-            first: SetAside | None = None
+            why = ""
             for commit, placed in reversed(todo):
                 name, entry = placed[path]
                 if entry is None:
@@ -97,11 +96,10 @@ class _Finder:
                     version_of(self.repo, Reader(self.settings), name, entry)
                     break
                 except Unsound as error:
-                    first = first or SetAside(commit.id, name, str(error))
+                    why = why or f"of the last, in commit {commit.id[:12]}: {error}"
             else:
                 raise CallerError(
-                    f"no version of {path!r:.200} can be read, the last one not: {first}; nothing "
-                    "was written"
+                    f"no version of {path!r:.200} can be read; {why}; nothing was written"
                 )
 
     def go_on(self, tip: str, ref: str, cursor: Cursor) -> Course:
