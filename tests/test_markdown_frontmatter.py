@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from doxa.adapters.markdown import frontmatter
@@ -42,6 +42,7 @@ def values(text: str) -> dict[str, object]:
 def test_what_is_rendered_is_read_again(
     fields: dict[str, str | list[str] | None], body: str, newline: str, bom: bool
 ) -> None:
+    assume(not (newline == "\r" and body.startswith("\n")))  # the two would be one line end
     text = (BOM if bom else "") + render(fields, newline) + body
     assert values(text) == fields
     front = read(text)

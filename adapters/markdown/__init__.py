@@ -9,7 +9,7 @@ from doxa.adapters.markdown.findings import Finding
 from doxa.adapters.markdown.fixing import Added, Fix, Unproved, fix
 from doxa.adapters.markdown.importing import CorpusImport, SetAside, import_corpus
 from doxa.adapters.markdown.linting import Lint, lint
-from doxa.adapters.markdown.planning import Change, Linked
+from doxa.adapters.markdown.plans import Change, Linked
 
 __all__ = [
     "Added",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import PydanticCustomError
 
 from doxa.adapters.markdown.corpus import Corpus, folder_at, read_corpus
-from doxa.adapters.markdown.planning import Change, Linked, Options, Plan, Step, Turn, plan
+from doxa.adapters.markdown.planning import plan
+from doxa.adapters.markdown.plans import Change, Linked, Options, Plan, Step, Turn
 from doxa.adapters.markdown.recorded import Recorded
 from doxa.engine import events as ev
 from doxa.engine import times
@@ -174,12 +175,14 @@ class _Import:
             if not problems:
                 break
             self._leave_out(planned.steps, problems)
+        written = len(events)
         if events and not self.dry_run:
-            self.stream.append(Request(events, expected=self.view.revision))
+            request = Request(events, expected=self.view.revision)
+            written = self.stream.append(request).new  # less, where another did the same at once
         for event in () if self.dry_run else self.kept_out:
             with contextlib.suppress(ValueRejected):  # that it was kept out is noted in the log
                 self.stream.append(Request([event]))
-        return self._told(planned)
+        return self._told(planned, written)
 
     def _same_folder(self, planned: Plan, recorded: Recorded) -> None:
         """Refuses to withdraw all that is recorded because another folder was given."""
@@ -222,7 +225,7 @@ class _Import:
             frozenset(unlinked),
         )
 
-    def _told(self, planned: Plan) -> CorpusImport:
+    def _told(self, planned: Plan, events: int) -> CorpusImport:
         aside = [SetAside(path, reason) for path, reason in planned.aside.items()]
         aside += [SetAside(f.path, f.message) for f in self.corpus.findings if f.blocks]
         return CorpusImport(
@@ -233,7 +236,7 @@ class _Import:
             planned.kept,
             tuple(sorted([*aside, *self.aside], key=lambda each: (each.path, each.name or ""))),
             tuple(dict.fromkeys(planned.notes)),
-            len(planned.steps),
+            events,
             self.ledger.revision,
             self.dry_run,
         )

@@ -8,109 +8,28 @@ says of others is compared with what is recorded of it, and no more than the dif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from doxa.adapters.markdown.corpus import Corpus, Meaning
 from doxa.adapters.markdown.corpus import Edge as Named
 from doxa.adapters.markdown.memo import Memo
+from doxa.adapters.markdown.plans import Change, Linked, Options, Plan, Step, Turn
 from doxa.adapters.markdown.recorded import KIND, PREDICATE, Edge, Recorded, Support, Wording
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.parse import parse
 
-__all__ = ["Change", "Linked", "Plan", "Step", "Turn", "plan"]
+__all__ = ["plan"]
 
 # Parts of an event's content by which two edges are one; the reason is none.
 _SAME_EDGE: Final = ("corrects", "unresolved", "candidates", "by", "valid_from", "valid_to")
-
-
-class Turn(StrEnum):
-    """What becomes of one memo."""
-
-    ADDED = "added"
-    CHANGED = "changed"  # it says something else now, or of another time
-    MOVED = "moved"  # it says the same; its file or its sources are others
-    RESTORED = "restored"  # its file is back
-    WITHDRAWN = "withdrawn"  # its file is gone
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What became of one memo: its claim, and with ``was`` the one of its former wording."""
-
-    turn: Turn
-    key: str
-    path: str
-    claim: str
-    was: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The change as a JSON object."""
-        names = ("key", "path", "claim", "was")
-        return {"turn": str(self.turn), **{name: getattr(self, name) for name in names}}
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """What became of one name in ``supersedes``: its meaning now, the event that says so, and the
-    claims that it is about."""
-
-    path: str
-    name: str
-    meaning: Meaning
-    event: str
-    claims: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The link as a JSON object."""
-        return {
-            "path": self.path,
-            "name": self.name,
-            "meaning": str(self.meaning),
-            "event": self.event,
-            "claims": list(self.claims),
-        }
-
-
-class Step(NamedTuple):
-    """One event, and what goes without it if it can't be recorded: the memo of that key, or one
-    edge of it."""
-
-    event: ev.Event
-    key: str
-    edge: str | None = None
-
-
-@dataclass
-class Plan:
-    """What is to be appended, and what it means; ``kept`` memos stay as they are."""
-
-    steps: list[Step] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    links: list[Linked] = field(default_factory=list)
-    kept: int = 0
-    aside: dict[str, str] = field(default_factory=dict)  # path → reason
-    notes: list[str] = field(default_factory=list)
 
 
 class _Wanted(NamedTuple):
     name: str  # the stem, or what an edge of a memo that can't be read is called
     event: ev.Correction
     meaning: Meaning | None
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a corpus is recorded. ``assume_from`` is the start of what states none."""
-
-    corpus: str
-    workspace: str = ""
-    assume_from: int | None = None
-    without: frozenset[str] = frozenset()  # keys of memos that are left as they are
-    unlinked: frozenset[tuple[str, str]] = frozenset()  # key and stem of edges that are left out
 
 
 def plan(corpus: Corpus, recorded: Recorded, options: Options) -> Plan:
@@ -267,8 +186,9 @@ class _Planner:
         )
 
     def _supersede(self, memo: Memo, old: Wording, by: str) -> None:
-        """The former wording is replaced, over all of its time, and its edges go with it."""
-        place = self._source_for(memo, (old.claim.valid_from, old.claim.valid_to))
+        """The former wording is replaced, over all of its time, and its edges go with it. Without
+        a source: whatever becomes of the file as one, the memo said otherwise later, and what
+        names no source may be compacted."""
         self._add(
             memo.key,
             ev.Correction(
@@ -278,17 +198,12 @@ class _Planner:
                 by=by,
                 valid_from=old.claim.valid_from,
                 valid_to=old.claim.valid_to,
-                source=place,
-                reason="the memo says otherwise now",
+                reason=f"{memo.path} says otherwise now",
             ),
         )
         for edge in _own(old):
             if edge.off is None:
                 self._turn_off(memo.key, edge.id, f"{memo.path} says otherwise now", memo.path)
-
-    def _source_for(self, memo: Memo, interval: tuple[int, int]) -> ev.SourceRef | None:
-        file = self._file(memo)
-        return file if self.recorded.counts(file.id, *interval) else None
 
     def _kept(self, memo: Memo, old: Wording) -> None:
         """A memo that says the same: perhaps from elsewhere, or again."""
