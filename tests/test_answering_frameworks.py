@@ -123,7 +123,12 @@ def test_an_open_ledger_cant_be_written_down(town: Ledger) -> None:
 
 @pytest.mark.parametrize(
     ("module", "library"),
-    [("llamaindex", "llama_index"), ("haystack", "haystack"), ("neo4j", "neo4j_graphrag")],
+    [
+        ("langchain", "langchain_core"),
+        ("llamaindex", "llama_index"),
+        ("haystack", "haystack"),
+        ("neo4j", "neo4j_graphrag"),
+    ],
 )
 def test_without_its_library_an_adapter_names_the_extra(module: str, library: str) -> None:
     if find_spec(library) is not None:

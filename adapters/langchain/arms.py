@@ -58,7 +58,7 @@ def check_arms(searching: Any) -> None:
 
 def _searches(one: Any, place: str, inside: tuple[Any, ...]) -> Iterator[tuple[str, bool]]:
     """The searches in a runnable, and whether each is judged."""
-    here = f"{place}{type(one).__name__}"
+    here = f"{place}{_name(one)}"
     if _is_judged(one) or any(one is each for each in inside):
         yield here, True
         return
@@ -70,7 +70,7 @@ def _searches(one: Any, place: str, inside: tuple[Any, ...]) -> Iterator[tuple[s
     for name, part in parts:
         found = list(_searches(part, f"{here}{name} > ", inside))
         if merging and not found:  # it brings documents, whatever it is
-            found = [(f"{here}{name} > {type(part).__name__}", False)]
+            found = [(f"{here}{name} > {_name(part)}", False)]
         yield from found
 
 
@@ -107,6 +107,10 @@ def _parts(one: Any) -> Iterator[tuple[str, Any]]:
         yield "", one.default
     elif isinstance(one, RunnableLambda):
         yield from _numbered(one.deps)
+
+
+def _name(one: Any) -> str:
+    return type(one).__name__.partition("[")[0]  # without the types that a class was made for
 
 
 def _numbered(parts: Any) -> Iterator[tuple[str, Any]]:

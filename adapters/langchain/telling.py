@@ -28,25 +28,27 @@ _SIEVES: Final = [field.name for field in dataclasses.fields(Sieve)]
 
 
 class Told(str):
-    """The text of a block under its heading, with the ``block`` itself; empty where nothing may be
-    told. ``heading`` names the view."""
+    """The text of a ``block`` under its ``heading``, which names the view; empty where nothing may
+    be told. ``budget`` and ``used`` are of all of it."""
 
     block: Block
     heading: str
+    budget: int
+    used: int
 
     @classmethod
-    def of(cls, block: Block, heading: str) -> Told:
+    def of(cls, block: Block, heading: str, budget: int, count: Callable[[str], int]) -> Told:
         told = cls(heading + block.text if block.text else "")
-        told.block, told.heading = block, heading
+        told.block, told.heading, told.budget = block, heading, budget
+        told.used = count(str(told)) if told else 0
         return told
 
     def summary(self) -> dict[str, Any]:
         """The view, the citations by their numbers, and what was left out and why: JSON, without a
         word of what is not in the text."""
         block = self.block
-        asked = block.recalled
         answer: dict[str, Any] = {}
-        if asked is not None:
+        if (asked := block.recalled) is not None:
             answer = {
                 "outcome": str(asked.outcome),
                 "reasons": [str(gap) for gap in asked.reasons],
@@ -59,6 +61,22 @@ class Told(str):
             "citations": [one.as_dict() for one in block.citations],
             "left_out": [one.as_dict() for one in block.left_out],
             **answer,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The text and all that is known of it, as a JSON object; but no receipt, which repeats
+        the text of every candidate, of those left out too."""
+        block = self.block
+        return {
+            "text": str(self),
+            "printed": [one.as_dict() for one in block.printed],
+            "notices": [one.as_dict() for one in block.notices],
+            "warnings": list(block.warnings),
+            "budget": self.budget,
+            "used": self.used,
+            "unit": block.unit,
+            "view": dict(block.view),
+            **self.summary(),
         }
 
 
@@ -141,14 +159,15 @@ class Teller:
         room = self.budget - self._measure(heading)
         while True:
             options = {**self.options, "budget": max(room, 0), "count": self.count}
-            told = Told.of(block_at(self.sieve, query, view, found, **options), heading)
-            over = self._measure(told) - self.budget if told else 0
+            made = block_at(self.sieve, query, view, found, **options)
+            told = Told.of(made, heading, self.budget, self._measure)
+            over = told.used - self.budget
             if over <= 0:
                 return told
-            room = min(room, told.block.used) - over
+            room = min(room, made.used) - over
 
     def _measure(self, text: str) -> int:
-        return len(text) if self.count is None else measured(self.count, str(text))
+        return len(text) if self.count is None else measured(self.count, text)
 
 
 def _heading(view: TruthView, given: dict[str, bool], framed: bool) -> str:

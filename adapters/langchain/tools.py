@@ -85,13 +85,5 @@ def _times(config: RunnableConfig, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(told: Told) -> tuple[str, dict[str, Any]]:
-    block = told.block
-    made = {key: value for key, value in block.as_dict().items() if key not in _REPEATED}
-    if told:
-        return str(told), {**made, **told.summary(), "text": str(told)}
     nothing = f"{told.heading}Nothing that may be believed was found."
-    return nothing, {**made, **told.summary()}
-
-
-# The receipt repeats every candidate's text, of those left out too; the answer every hit's.
-_REPEATED: Final = ("receipt", "recalled")
+    return str(told) or nothing, told.as_dict()
