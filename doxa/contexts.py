@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from doxa.ledger import Ledger
     from doxa.views import TruthView
 
-__all__ = ["LOCAL_ONLY", "Fallback", "any_size", "assembling", "fits_in", "instead", "recalling"]
+__all__ = [
+    "LOCAL_ONLY",
+    "Fallback",
+    "any_size",
+    "assembling",
+    "fits_in",
+    "instead",
+    "recalling",
+    "warm",
+]
 
 LOCAL_ONLY: Final = "Local only, not checked against the ledger."
 """The first line of a text that a host's own fallback gave."""
@@ -60,6 +69,12 @@ def recalling(
         return _of_answer(ledger.recall(query, view=view, **rest))
 
     return ask
+
+
+def warm(ledger: Ledger) -> None:
+    """Asks a ledger something, so that the next question finds all that it needs at hand."""
+    view = ledger.view(valid_at=datetime.now(UTC))
+    ledger.recall("ready", view=view, mode="lexical", trust="standing")
 
 
 def _captured(

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar
 
 from doxa.arguments import Instant, check_text, checked_seconds, fresh
-from doxa.contexts import Fallback, Fits, any_size, assembling, fits_in, instead, recalling
+from doxa.contexts import Fallback, Fits, any_size, assembling, fits_in, instead, recalling, warm
 from doxa.degrading import Context, Trouble, Written, is_trouble, trouble_of
 from doxa.engine.errors import CallerError, Compacted, ConflictError, Erased, StorageError
 from doxa.holding import Failed, Holder
@@ -229,14 +229,14 @@ class Guarded:
     # ------------------------------------------------------------ opening and closing
 
     def ready(self, timeout: float | None = None) -> bool:
-        """Opens the ledger, if it is not open, and waits for it (``timeout``; left out, that of a
-        context call): whether it can be asked."""
-        done = self._run(lambda ledger, job: ledger.revision, self._seconds(timeout))
+        """Opens the ledger and its index of words, if they are not open, and waits for it
+        (``timeout``; left out, that of a context call): whether it can be asked."""
+        done = self._run(lambda ledger, job: warm(ledger), self._seconds(timeout))
         return not done.missed and done.error() is None
 
     async def aready(self, timeout: float | None = None) -> bool:
         """`ready` for asynchronous code."""
-        done = await self._arun(lambda ledger, job: ledger.revision, self._seconds(timeout))
+        done = await self._arun(lambda ledger, job: warm(ledger), self._seconds(timeout))
         return not done.missed and done.error() is None
 
     def close(self) -> None:

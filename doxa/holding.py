@@ -91,6 +91,9 @@ class Holder:
         finally:
             with self._brief:
                 held.users -= 1
+                last = not held.users and held in self._old
+            if last:
+                self._close_old()
 
     def _opened(self) -> _Held:
         self._close_old()

@@ -549,9 +549,9 @@ def test_while_calls_are_stuck_no_other_is_begun_until_one_comes_back(
             hold()
         return real(self, query, **options)
 
-    monkeypatch.setattr(doxa.Ledger, "recall", hangs)
     guarded = patient(folder, timeout=0.02, retry=1000.0, most_late=2)
     assert guarded.ready(LONG)
+    monkeypatch.setattr(doxa.Ledger, "recall", hangs)
     for _ in range(2):
         nothing(guarded.recall("hang"), "slow")
     for _ in range(5):
@@ -574,9 +574,9 @@ def test_threads_that_hang_for_ever_are_bounded(
             hold()
         raise doxa.StorageError.told("no", locked=True)
 
-    monkeypatch.setattr(doxa.Ledger, "recall", sometimes)
     guarded = patient(folder, timeout=0.01, most_late=2)
     assert guarded.ready(LONG)
+    monkeypatch.setattr(doxa.Ledger, "recall", sometimes)
     before = threading.active_count()
     reasons = set()
     for _ in range(60):
@@ -743,3 +743,34 @@ def test_every_trouble_has_its_word_on_the_page() -> None:
     page = (ROOT / "docs" / "degraded.md").read_text("utf-8")
     for word in Trouble:
         assert f"`{word}`" in page, word
+
+
+def test_a_ledger_that_breaks_under_many_is_closed_by_the_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[doxa.Ledger] = []
+    closed: list[doxa.Ledger] = []
+    real, close, broken = doxa.Ledger.recall, doxa.Ledger.close, iter(range(10**9))
+
+    def opens() -> doxa.Ledger:
+        opened.append(doxa.open(folder))
+        return opened[-1]
+
+    def sometimes(self: doxa.Ledger, query: str, **options: Any) -> Any:
+        if next(broken) % 7 == 3:
+            raise doxa.StorageError("the disk has gone away")
+        return real(self, query, **options)
+
+    def closes(self: doxa.Ledger) -> None:
+        closed.append(self)
+        close(self)
+
+    monkeypatch.setattr(doxa.Ledger, "recall", sometimes)
+    monkeypatch.setattr(doxa.Ledger, "close", closes)
+    guarded = patient(opens, most_late=64)
+    with ThreadPoolExecutor(16) as pool:
+        contexts = list(pool.map(lambda n: guarded.recall("Ada", valid_at=AT), range(300)))
+    assert {str(context.reason) for context in contexts} == {"None", "storage"}
+    guarded.close()
+    assert len(opened) > 5
+    assert sorted(map(id, opened)) == sorted(map(id, closed))

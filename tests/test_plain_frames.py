@@ -307,17 +307,20 @@ def test_a_time_that_can_not_be_used_is_set_aside_with_the_reason() -> None:
 
 def test_texts_may_be_encoded_in_any_way(ledger: Ledger) -> None:
     texts = pa.array(["ada", "ada", "bob"])
-    run_ends = pa.RunEndEncodedArray.from_arrays(
-        pa.array([2, 3], pa.int32()), pa.array(["ada", "bob"])
-    )
-    for column in (
+    columns = [
         texts.dictionary_encode(),
         texts.cast(pa.large_string()),
         texts.cast(pa.string_view()),
-        run_ends,
-    ):
-        said = fields(pa.table({"subject": column, "predicate": texts, "object": [1, 2, 3]}))
-        assert [each["subject"] for each in said] == ["ada", "ada", "bob"]
+    ]
+    for few in (pa.array(["ada", "bob"]), pa.array(["ada", "bob"], pa.string_view())):
+        columns += [
+            pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), few),
+            pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), few),
+        ]
+    for column in columns:
+        table = pa.table({"subject": column, "predicate": texts, "object": [1, 2, 3]})
+        assert [each["subject"] for each in fields(table)] == ["ada", "ada", "bob"]
+        assert [each["subject"] for each in fields(table.slice(1))] == ["ada", "bob"]
     categories = pd.DataFrame(
         {"subject": ["ada"], "predicate": ["p"], "object": ["x"]}, dtype="category"
     )
@@ -479,3 +482,66 @@ def test_every_row_is_recorded_repeated_or_set_aside(
         assert report.events == ledger.revision
         again = import_table(ledger, table, json_objects=json_objects)
         assert (again.events, len(again.set_aside)) == (0, len(report.set_aside))
+
+
+def test_what_no_column_should_hold_is_set_aside() -> None:
+    strange = {
+        "redacted": pa.array([[{"id": b"x"}]]),
+        "compacted": pa.array([{"first": datetime(2024, 1, 1), "last": None}]),
+    }
+    for name, column in strange.items():
+        assert "it is no JSON" in problem(frame(object=["x"], **{name: column}))
+        assert "it is no JSON" in problem(frame(object=["x"], id=["a"], **{name: column}))
+    nan = pa.array([{"first": float("nan")}])
+    assert "it is no JSON" in problem(frame(object=["x"], compacted=nan))
+
+
+def test_a_frame_of_every_library_keeps_its_values(ledger: Ledger) -> None:
+    rows = {
+        "subject": ["a", "b"],
+        "predicate": ["p", "p"],
+        "object": [1, 2],
+        "source": ["s", "s"],
+        "valid_from": [datetime(2024, 3, 1, tzinfo=UTC), None],
+    }
+    tables = [
+        pd.DataFrame(rows),
+        pd.DataFrame(rows).convert_dtypes(dtype_backend="pyarrow"),
+        pd.DataFrame(rows).set_index("subject"),
+        pd.DataFrame(rows).iloc[::-1].iloc[::-1],
+        pl.DataFrame(rows),
+        pl.DataFrame(
+            rows, schema_overrides={"subject": pl.Categorical, "object": pl.Decimal(20, 2)}
+        ),
+        pl.DataFrame(rows).with_columns(pl.col("object").cast(pl.UInt8)),
+        duckdb.from_arrow(pa.table(rows)),
+        duckdb.from_arrow(pa.table(rows)).select("*, NULL AS text"),
+        pa.table(rows),
+        pa.concat_tables([pa.table(rows)] * 2).slice(1, 2).take([1, 0]),
+    ]
+    said = [fields(table) for table in tables]
+    assert [[f["object"] for f in each] for each in said] == [[1, 2]] * len(tables)
+    assert len({each[0]["id"] for each in said}) == 1
+    for table in tables:
+        import_table(ledger, table)
+    assert ledger.revision == 2
+
+
+def test_a_slice_of_an_export_is_its_rows(ledger: Ledger) -> None:
+    base = {"event": "claim", "subject": "x", "predicate": "p", "object": 1}
+    source = {"id": "s", "observed_at": "2024-01-01"}
+    ledger.import_events([{**base, "id": f"c{n}", "source": source} for n in range(9)])
+    ledger.import_events([{**base, "id": f"d{n}", "because": ["c1", f"c{n}"]} for n in range(9)])
+    from doxa.adapters.tables import events_to_arrow
+
+    lines = list(export_events(ledger))
+    table = events_to_arrow(ledger)
+    for start in range(0, 18, 5):
+        assert list(exchange_lines(table.slice(start, 4))) == lines[start : start + 4]
+
+
+def test_parquet_on_a_stream_is_refused_with_the_next_step(ledger: Ledger, tmp_path: Path) -> None:
+    file = tmp_path / "claims.parquet"
+    pq.write_table(frame(object=["x"]), file)
+    with file.open("rb") as stream, pytest.raises(doxa.CallerError, match="give its path"):
+        ledger.import_events(stream)

@@ -96,7 +96,10 @@ class Lines:
             yield from self._of_path(self.path)
         elif hasattr(self._given, "readline"):
             file = cast("IO[Any]", self._given)
-            if isinstance(file, BufferedReader) and file.peek(2)[:2] == _GZIP:
+            start = file.peek(4)[:4] if isinstance(file, BufferedReader) else b""
+            if start == _PARQUET:
+                raise CallerError("a Parquet file can't be read from a stream; give its path")
+            if start[:2] == _GZIP:
                 with gzip.open(file) as unpacked:
                     yield from _read(cast("IO[bytes]", unpacked).readline, self._count)
             else:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,13 +55,21 @@ def plain(array: pa.Array) -> pa.Array:
     """The same values without the coats that they may wear."""
     while True:
         if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = _taken(array.dictionary, array.indices)
         elif pa.types.is_run_end_encoded(array.type):
-            array = pc.run_end_decode(array)
+            ends = np.asarray(array.run_ends)  # of the whole, of which this is a part
+            places = np.arange(array.offset, array.offset + len(array))
+            array = _taken(array.values, pa.array(np.searchsorted(ends, places, "right")))
         elif isinstance(array.type, pa.BaseExtensionType):
             array = array.storage
         else:
             return array
+
+
+def _taken(values: pa.Array, indices: pa.Array) -> pa.Array:
+    if pa.types.is_string_view(values.type):  # of which Arrow takes none
+        values = values.cast(pa.large_string())
+    return values.take(indices)
 
 
 # ---------------------------------------------------------------- types

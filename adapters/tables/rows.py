@@ -76,11 +76,11 @@ def line_of(number: int, cells: Mapping[str, Any]) -> Line:
         else:
             fields[key] = None if value is Null.NULL else value
     problem = _bounds(fields) or problem
-    if fields.get("event") == "claim" and "id" not in fields:
-        fields["id"] = _id(fields)
     try:
+        if fields.get("event") == "claim" and "id" not in fields:
+            fields["id"] = _id(fields)
         return Line(number, _text(_ordered(fields)), problem)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         return Line(number, _text({"id": str(fields.get("id"))}), f"it is no JSON: {error}")
 
 
@@ -120,11 +120,10 @@ def _ordered(fields: dict[str, Any]) -> Mapping[str, Any]:
 def _id(fields: Mapping[str, Any]) -> str:
     """An id for a claim that has none: the same for the same statement, recorded at the same time
     where it says when."""
-    said: Mapping[str, Any]
     try:
         said = form(parse({**fields, "id": "-"}))
+        said.pop("stated_at", None)
+        key = equality_key([said, fields.get("recorded_at")])
     except CallerError:  # it will be set aside, and come again perhaps
-        said = fields
-    rest = {k: v for k, v in said.items() if k not in ("id", "stated_at", "recorded_at")}
-    key = equality_key([rest, fields.get("recorded_at")])
+        key = _text(fields)
     return f"claim-{hashlib.sha256(key.encode('utf-8', 'backslashreplace')).hexdigest()[:32]}"
