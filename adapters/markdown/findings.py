@@ -10,6 +10,10 @@ from typing import Any, Final, NamedTuple
 
 __all__ = ["ERROR", "RULES", "WARNING", "Finding", "Places", "Rule", "Span", "shown_path"]
 
+# What a terminal, or whoever reads lines, would obey.
+_STEERING: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
 ERROR: Final = "error"
 WARNING: Final = "warning"
 
@@ -175,9 +179,11 @@ class Places:
 
 
 def shown_path(path: str) -> str:
-    """A path as it can be printed and stored: bytes that are no UTF-8 are written out.
+    """A path as it can be printed and stored: bytes that are no UTF-8, controls and direction
+    marks are written out.
 
-    >>> shown_path("a\\udcff.md")
-    'a\\\\xff.md'
+    >>> shown_path("a\\udcff.md"), shown_path("a\\nb.md")
+    ('a\\\\xff.md', 'a\\\\u000ab.md')
     """
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -194,7 +194,9 @@ class _Reading:
         return start, max(start + 1, self.start + node.end_mark.index)
 
     def _check_path(self) -> None:
-        problem = _unusable(self.path) if self.path == self.given else "is not UTF-8"
+        problem = _unusable(self.path)
+        if self.path != self.given:
+            problem = "holds bytes that are no UTF-8, controls or direction marks"
         if problem is not None:
             self.findings.append(Finding("unusable-name", self.path, f"the path {problem}"))
 

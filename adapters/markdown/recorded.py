@@ -71,7 +71,7 @@ class Recorded:
         self.workspace = view.workspace
         self.texts = Texts(view.graph, rows)
         self.latest: dict[str, Wording] = {}  # by key
-        self._given: set[str] = set()
+        self._given: dict[str, int] = {}  # the last number behind a text
         self._read()
 
     def _read(self) -> None:
@@ -161,13 +161,11 @@ class Recorded:
 
     def free(self, before: str) -> str:
         """The next id that is some text and a number; each is given out once."""
-        number = 1
-        while True:
-            id = f"{before}{number}"
-            if id not in self._given and not self.graph.taken(self.workspace, id):
-                self._given.add(id)
-                return id
+        number = self._given.get(before, 0) + 1
+        while self.graph.taken(self.workspace, f"{before}{number}"):
             number += 1
+        self._given[before] = number
+        return f"{before}{number}"
 
     def erased(self, key: str) -> bool:
         """Whether the latest wording of a memo was erased."""
