@@ -61,7 +61,7 @@ def closures(memo: Memo, carriers: Carriers) -> list[Closure]:
                 if len(found) > _MOST:
                     why = f"the memo has more than {_MOST} such sentences"
                     return [Closure(each.sentence, each.stems, None, why) for each in found]
-    return [_undisputed(each, found) for each in found]
+    return [_undisputed(each, found, body, carriers) for each in found]
 
 
 def _closure(memo: Memo, body: Body, place: int, sentence: Sentence, carriers: Carriers) -> Closure:
@@ -92,6 +92,8 @@ def _named(text: str) -> str | None:
         if found is None:
             continue
         name = found["name"].strip()
+        if name.startswith("[") and CAUTION.search(_label(name)):
+            return None
         if not name.startswith("[") and (
             name.lower() in NO_NAMES or CAUTION.search(name) or name.lower().split()[0] in NO_NAMES
         ):
@@ -101,6 +103,13 @@ def _named(text: str) -> str | None:
         except Unreadable:
             return None
     return None
+
+
+def _label(name: str) -> str:
+    """The words that stand for a memo where it is named in brackets."""
+    if name.startswith("[["):
+        return name[2:-2].partition("|")[2]
+    return name[1 : name.rindex("](")]
 
 
 def _doubt(memo: Memo, body: Body, place: int, sentence: Sentence) -> str | None:
@@ -155,15 +164,26 @@ def _unfinished(memo: Memo) -> str | None:
     return None
 
 
-def _undisputed(one: Closure, others: Sequence[Closure]) -> Closure:
-    """A proof falls where another sentence of the memo closes the same one, and proves nothing."""
+def _undisputed(one: Closure, others: Sequence[Closure], body: Body, carriers: Carriers) -> Closure:
+    """A proof falls where another sentence of the memo closes the same one and proves nothing, or
+    speaks of it with a word that may turn it."""
     if one.proves is None:
         return one
     for other in others:
         if other.proves is None and (one.proves in other.stems or not other.stems):
-            why = f"line {other.sentence.line + 1} of the text says something else of it"
-            return Closure(one.sentence, one.stems, None, why)
+            return _disputed(one, other.sentence)
+    for block in body.blocks:
+        for sentence in block.sentences:
+            if sentence.text == one.sentence.text or not CAUTION.search(sentence.text):
+                continue
+            if one.proves in sentence.text and one.proves in mentions(sentence.text, carriers):
+                return _disputed(one, sentence)
     return one
+
+
+def _disputed(one: Closure, by: Sentence) -> Closure:
+    why = f"line {by.line + 1} of the text says something else of it"
+    return Closure(one.sentence, one.stems, None, why)
 
 
 def mentions(text: str, carriers: Carriers) -> list[str]:

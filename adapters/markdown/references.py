@@ -50,7 +50,7 @@ def target(written: str) -> str:
         _whole(name, written)
     elif found := _LINK.fullmatch(text):
         name = unquote(found[1].strip())
-        if _SCHEME.match(name):
+        if _SCHEME.match(name) or name.startswith("//"):
             raise Unreadable(f"{written!r:.80} leads out of the folder; name a memo")
         _whole(name, written)
     elif found := _SINGLE.fullmatch(text):

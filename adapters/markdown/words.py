@@ -66,13 +66,14 @@ CAUTION: Final[Words] = re.compile(
     r"|quot(?:e|es|ed|ing)"
     r"|report(?:s that|ed|edly)|tells?|told|asks?|asked|believ(?:e|es|ed)|th(?:ink|inks|ought)"
     r"|suggest(?:s|ed|ion)?|propos(?:e|es|ed|al|als)|drafts?|examples?|templates?|samples?"
-    r"|hypothe(?:sis|tical|tically)|imagine|suppos(?:e|ed|edly)|alleg(?:es|ed|edly)"
+    r"|hypothe(?:sis|tical|tically)|imagin(?:e|ary)|suppos(?:e|ed|edly)|alleg(?:es|ed|edly)"
     r"|if|unless|once|whether|until|till|upon|pending|would|could|may|might"
     r"|perhaps|maybe|possibly|probably|likely|presumably|apparently"
     r"|not|never|no|neither|nor|cannot|false|untrue|wrong|mistak(?:e|en|enly)|incorrect(?:ly)?"
+    r"|assum(?:e|es|ed|ing|ption)|pretend(?:s|ed)?|fictio(?:n|nal|us)|jok(?:e|es|ing)|iron(?:y|ic)"
     r"|retract(?:s|ed)?|withdr(?:awn|ew|aws)|rejected|cancel(?:s|led|ed)|rumou?rs?"
     r"|part|parts|partly|partial|partially|sections?|chapters?|paragraphs?|mostly|largely|mainly"
-    r"|except|excluding|only|remains?|temporar(?:y|ily)|following|above|below"
+    r"|except|excluding|only|remains?|still|stays|continues|temporar(?:y|ily)|following|above|below"
     r"|former|latter|wish|hope|want"
     r"|todo|tbd|fixme)\b|\w+n['\u2019]t\b",
     re.IGNORECASE,
