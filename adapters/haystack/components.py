@@ -128,7 +128,13 @@ class TruthFilter(_Opening):
         known_at: int | str | date | None = None,
     ) -> dict[str, Any]:
         """The ``documents`` that may be believed, copies with our keys in their meta; what was
-        ``left_out``, each with its id and reason; and the revision of the view."""
+        ``left_out``, each with its id and reason; and the revision of the view.
+
+        :param documents: What was found.
+        :param valid_at: When it has to apply, as an ISO date or time; now, where it is left out.
+        :param known_at: As known when, as an ISO date or time, or a revision; the newest, where it
+            is left out.
+        """
         sifting = self.sieve.filter(as_found(documents), valid_at, known_at)
         return {
             "documents": [as_document(kept) for kept in sifting],
@@ -206,7 +212,15 @@ class LedgerRetriever(_Opening):
         known_at: int | str | date | None = None,
     ) -> dict[str, Any]:
         """The hits as ``documents``, how it came out (``outcome``), the ``reasons`` for what is
-        missing, what matched and was ``withheld``, and the revision of the view."""
+        missing, what matched and was ``withheld``, and the revision of the view.
+
+        :param query: What is to be known, in words.
+        :param filters: None: a ledger has no filters on meta.
+        :param top_k: How many places are given.
+        :param valid_at: When it has to apply, as an ISO date or time; now, where it is left out.
+        :param known_at: As known when, as an ISO date or time, or a revision; the newest, where it
+            is left out.
+        """
         if filters:
             raise CallerError(
                 "a ledger has no filters on meta; give subject, predicate, kind and the like as "
@@ -309,7 +323,14 @@ class TruthBlock(_Opening):
         known_at: int | str | date | None = None,
     ) -> dict[str, Any]:
         """The ``text``, its ``citations``, what was ``left_out`` of it and why, the ``receipt`` to
-        keep, and the revision of the view."""
+        keep, and the revision of the view.
+
+        :param query: What is to be known, in words.
+        :param documents: What was found; without it, the ledger answers the question itself.
+        :param valid_at: When it has to apply, as an ISO date or time; now, where it is left out.
+        :param known_at: As known when, as an ISO date or time, or a revision; the newest, where it
+            is left out.
+        """
         made = block(
             self.sieve,
             query,

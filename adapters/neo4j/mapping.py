@@ -27,6 +27,7 @@ SAYS: Final = "SAYS"  # a chunk's text, as said by its document
 IS_A: Final = "IS_A"
 _ASSUMED: Final = "always: the graph states no valid time"
 _NAMES: Final = ("name", "title", "id")
+_PATHLESS: Final = ("document.txt", "inline_text")  # the path of any text that is given as such
 
 
 def named(node: Neo4jNode) -> str | None:
@@ -150,28 +151,43 @@ class _Mapping:
         kinds: dict[str, list[Neo4jNode]] = {document_label: [], chunk_label: [], "": []}
         for node in self.graph.nodes:
             kinds[node.label if node.label in kinds else ""].append(node)
-        documents = {node.id: node for node in kinds[document_label]}
-        self.said.documents |= {self.ids.document(_path(node)) for node in documents.values()}
         of: dict[str, str] = {}
         for edge in self.graph.relationships:
             if edge.type == self.config.chunk_to_document_relationship_type:
                 of[edge.start_node_id] = edge.end_node_id
+        chunks: dict[str, list[Neo4jNode]] = {}
         for chunk in kinds[chunk_label]:
-            self._chunk(chunk, documents.get(of.get(chunk.id, "")))
+            chunks.setdefault(of.get(chunk.id, ""), []).append(chunk)
+        documents = {node.id: node for node in kinds[document_label]}
+        for id, document in documents.items():
+            called = self._called(document, chunks.get(id, ()))
+            self.said.documents.add(self.ids.document(called))
+            for chunk in chunks.pop(id, ()):
+                self._chunk(chunk, document, called)
+        for chunk in (each for many in chunks.values() for each in many):
+            self._chunk(chunk, None, "")
         for edge in self.graph.relationships:
             source = self.sources.get(edge.end_node_id)
             if edge.type == self.config.node_to_chunk_relationship_type and source is not None:
                 self.chunks.setdefault(edge.start_node_id, []).append(source)
         return kinds[""]
 
-    def _chunk(self, chunk: Neo4jNode, document: Neo4jNode | None) -> None:
-        text = plain(str(chunk.properties.get(self.config.chunk_text_property, "")))
+    def _called(self, document: Neo4jNode, chunks: Iterable[Neo4jNode]) -> str:
+        """What a document is called as a source: its path; a text that was given without one, by
+        its words, as the library calls all of them the same."""
+        path = label(str(document.properties.get("path") or ""))
+        if path and (path, document.properties.get("document_type")) != _PATHLESS:
+            return path
+        return f"text {key(*sorted(map(self._text, chunks)))}"
+
+    def _text(self, chunk: Neo4jNode) -> str:
+        return plain(str(chunk.properties.get(self.config.chunk_text_property, "")))
+
+    def _chunk(self, chunk: Neo4jNode, document: Neo4jNode | None, called: str) -> None:
+        text = self._text(chunk)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        if document is not None:
-            speaker = _path(document)
-        else:
-            speaker = self.given.fields["id"] if self.given else ""
-        speaker = speaker or f"chunk {digest[:24]}"
+        given = self.given.fields["id"] if self.given else ""
+        speaker = called or given or f"chunk {digest[:24]}"
         index = chunk.properties.get(self.config.chunk_index_property)
         where = None if index is None else label(f"chunk {index}")
         part = self.ids.part(speaker, digest)
@@ -283,11 +299,6 @@ class _Mapping:
             found = self.said.claims.setdefault(node, [])
             if claim not in found:
                 found.append(claim)
-
-
-def _path(document: Neo4jNode) -> str:
-    """What a document is called as a source."""
-    return label(str(document.properties.get("path") or document.id))
 
 
 def _json(value: Any) -> Any:

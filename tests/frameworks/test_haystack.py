@@ -18,6 +18,7 @@ from haystack.components.retrievers import MultiRetriever
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.core.errors import PipelineRuntimeError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+from haystack.tools import ComponentTool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -234,6 +235,15 @@ def test_words_that_look_like_a_prompt_are_marked_as_words(ledger: Ledger) -> No
     prompt.connect("truth.text", "prompt.context")
     data = {"truth": {"query": QUESTION, "documents": documents_of(TEXTS[7:8])}}
     assert "> Source 9:" in prompt.run(data)["prompt"]["prompt"].splitlines()
+
+
+def test_as_a_tool_it_says_what_its_parameters_mean(ledger: Ledger) -> None:
+    tool = ComponentTool(LedgerRetriever(ledger, valid_at=DAY), name="facts", description="Known.")
+    properties = tool.parameters["properties"]
+    assert "ISO date" in properties["valid_at"]["description"]
+    assert "ISO date" in properties["known_at"]["description"]
+    found = tool.invoke(query=QUESTION, valid_at="2024-05-01")["documents"]
+    assert "home" in ids(found)
 
 
 # -- in a pipeline

@@ -26,13 +26,14 @@ from neo4j_graphrag.components.types import (
     TextChunks,
 )
 from neo4j_graphrag.experimental.pipeline import Pipeline
+from neo4j_graphrag.experimental.pipeline.kg_builder import SimpleKGPipeline
 from neo4j_graphrag.llm import LLMInterface, LLMResponse
 
 import doxa
 from doxa.adapters.neo4j import LedgerWriter, TruthRetriever
 from doxa.adapters.neo4j.mapping import named
 from doxa.ledger import Ledger
-from tests.frameworks.test_neo4j import Answer, Given
+from tests.frameworks.test_neo4j import Answer, Counting, Given
 from tests.frameworks.towns import HOSTILE, Text
 
 DAY = "2024-07-01"
@@ -422,6 +423,31 @@ def test_it_is_a_component_of_the_librarys_pipelines(tmp_path: Path) -> None:
     with doxa.open(path) as ledger:
         view = ledger.view(valid_at=DAY, workspace="docs")
         assert view.value("Ada", "LIVES_IN") == "London"
+
+
+def test_texts_that_are_given_without_a_path_are_told_apart(ledger: Ledger) -> None:
+    """`SimpleKGPipeline` calls each of them document.txt."""
+    with neo4j.GraphDatabase.driver("bolt://127.0.0.1:1") as driver:
+        builder = SimpleKGPipeline(
+            Extracting(),
+            driver,
+            Counting(),
+            from_file=False,
+            kg_writer=LedgerWriter(ledger, replace=True),
+            perform_entity_resolution=False,
+            schema="FREE",
+        )
+        for text in (LONDON, LISBON, LONDON):
+            asyncio.run(builder.run_async(text=text))
+        asyncio.run(builder.run_async(text="Ada is here.", file_path="notes.md"))
+    said = {(s, o) for s, p, o in facts(ledger) if p == "SAYS"}
+    assert {text for _, text in said} == {LONDON, LISBON, "Ada is here."}
+    assert len({source for source, _ in said}) == 3
+    assert ("notes.md", "Ada is here.") in said
+    (source,) = (source for source, text in said if text == LONDON)
+    ledger.withdraw(doxa.Source(source))
+    assert ("Ada", "LIVES_IN", "London") not in facts(ledger)
+    assert ("Ada", "LIVES_IN", "Lisbon") in facts(ledger)
 
 
 def test_the_librarys_own_writer_writes_after_it(
