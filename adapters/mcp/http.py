@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import json
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
@@ -100,7 +101,7 @@ def serve_http(
         transport_security=_names(address, port, names),
     )
     config = uvicorn.Config(
-        app if token is None else _Guarded(app, token),
+        _Guarded(app, token),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -139,31 +140,41 @@ def checked_token(text: str, where: str) -> str:
 
 
 class _Guarded:
-    """An application for whom has the token."""
+    """An application for whom has the token, if there is one. No stream is held open (GET), as
+    there is nothing that the server would say by itself."""
 
-    def __init__(self, app: Any, token: str) -> None:
-        self._app, self._token = app, token.encode()
+    def __init__(self, app: Any, token: str | None) -> None:
+        self._app, self._token = app, None if token is None else token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and self._known(scope)):
+        if scope["type"] == "http" and not self._known(scope):
+            said = "a bearer token is needed: Authorization: Bearer TOKEN"
+            await _refuse(send, 401, said, (b"www-authenticate", b'Bearer realm="doxa"'))
+        elif scope["type"] == "http" and scope["method"] == "GET":
+            await _refuse(send, 405, f"POST to {PATH}", (b"allow", b"POST"))
+        else:
             await self._app(scope, receive, send)
-            return
-        body = b'{"error": "a bearer token is needed: Authorization: Bearer TOKEN"}\n'
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"www-authenticate", b'Bearer realm="doxa"'),
-            (b"connection", b"close"),
-        ]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
 
     def _known(self, scope: Scope) -> bool:
+        if self._token is None:
+            return True
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1:
             return False
         kind, _, token = given[0].partition(b" ")
         return hmac.compare_digest(token.strip(), self._token) and kind.lower() == b"bearer"
+
+
+async def _refuse(send: Send, status: int, said: str, header: tuple[bytes, bytes]) -> None:
+    body = json.dumps({"error": said}).encode() + b"\n"
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),  # what else was sent is not read
+        header,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 class _Server(uvicorn.Server):

@@ -52,8 +52,14 @@ class Tool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
-        return dict(_plain(self.takes.model_json_schema()))
+        """The JSON schema of the arguments: first those that are needed, the workspace last."""
+        schema = dict(_plain(self.takes.model_json_schema()))
+        needed = schema.get("required", ())
+        properties = sorted(
+            schema["properties"].items(),
+            key=lambda item: (item[0] not in needed, item[0] == "workspace"),
+        )
+        return {**schema, "properties": dict(properties)}
 
     @property
     def output_schema(self) -> dict[str, Any]:

@@ -208,6 +208,14 @@ def test_a_flood_over_http_is_answered_every_request(site: Site) -> None:
     assert site.post(**known)[0] == 200
 
 
+def test_no_stream_is_held_open(site: Site) -> None:
+    known = {"Authorization": f"Bearer {TOKEN}", "MCP_Protocol_Version": "2025-06-18"}
+    for path in ("/mcp", "/"):
+        assert site.post(method="GET", path=path, **known)[0] == 405
+    assert site.post(method="DELETE", **known)[0] == 405
+    assert site.post(path="/other", **known)[0] == 404
+
+
 def test_a_connection_that_is_dropped_halfway_does_no_harm(site: Site) -> None:
     for text in (b"", b"POST /mcp HTTP/1.1\r\nHo", b"nonsense\r\n\r\n", b"\x16\x03\x01" * 50):
         with socket.create_connection((site.host, site.port), timeout=PATIENCE) as connection:
