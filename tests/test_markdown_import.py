@@ -426,6 +426,16 @@ def test_another_folder_of_the_same_name_withdraws_nothing(ledger: Ledger, folde
     assert turns(import_corpus(ledger, folder, corpus="second"))[0] == ("added", "hours-2023")
 
 
+def test_the_only_memo_may_go(ledger: Ledger, tmp_path: Path) -> None:
+    folder = write(tmp_path / "n", {"a.md": "a"})
+    import_corpus(ledger, folder)
+    (folder / "a.md").unlink()
+    assert turns(import_corpus(ledger, folder)) == [("withdrawn", "a")]
+    write(folder, {"a.md": "a"})
+    assert turns(import_corpus(ledger, folder)) == [("restored", "a")]
+    assert standing(ledger, "n:a@1") == "reported"
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "a:b", "a\nb", "x" * 101, 3])
 def test_a_corpus_has_a_plain_name(ledger: Ledger, folder: Path, name: Any) -> None:
     with pytest.raises(doxa.CallerError, match="corpus"):

@@ -105,7 +105,7 @@ def import_corpus(
     ``corpus`` is the name under which it is known again (left out: the folder's). ``assume_from``
     is the day from which a memo without ``valid_from`` applies; left out, there is no such bound.
     A memo that can't be read is set aside, and stays as it was recorded; one whose file is gone is
-    withdrawn. Where none of the memos that are recorded is left, the folder may be another one:
+    withdrawn. Where none of several recorded memos is left, the folder may be another one:
     that is refused, unless ``allow_empty``. ``progress(files, total)`` is called after each file.
     Raises `CallerError`; nothing is written then, nor in a ``dry_run``.
     """
@@ -192,7 +192,7 @@ class _Import:
             for key, wording in recorded.latest.items()
             if any(support.off is None for support in wording.supports)
         ]
-        if gone and len(gone) == len(counting) and not self.allow_empty:
+        if len(gone) > 1 and len(gone) == len(counting) and not self.allow_empty:
             raise CallerError(
                 f"none of the {len(gone)} memos that are recorded of the corpus "
                 f"{self.options.corpus!r} is in the folder: if they are all gone, say so with "
