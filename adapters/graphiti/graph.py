@@ -180,6 +180,9 @@ class _Reader:
             self._set_aside(place, f"it can't be told when it holds: {error}", fact)
             return
         episodes = value(item, "episodes") or ()
+        if not isinstance(episodes, list | tuple):
+            self._set_aside(place, "its episodes are no list, and are not used", episodes)
+            episodes = ()
         self.graph.edges[uuid] = Edge(
             uuid,
             str(value(item, "source_node_uuid") or ""),

@@ -51,7 +51,7 @@ class Judged:
     @property
     def notes(self) -> dict[str, dict[str, Any]]:
         """Status, times and claims of what was kept, by uuid."""
-        return {str(each.found.id): dict(each.notes) for each in self.kept}
+        return {each.found.id: dict(each.notes) for each in self.kept if each.found.id}
 
 
 class _Item(NamedTuple):
@@ -185,8 +185,9 @@ class Truth:
             ones = []
             for place, item in enumerate(lists[name]):
                 uuid = value(item, "uuid")
+                uuid = uuid if isinstance(uuid, str) and uuid else None
                 text, rests = "", dict[str, Any]()
-                if isinstance(uuid, str) and uuid:
+                if uuid is not None:
                     text, rests = self._behind(view, kind, uuid, item)
                 score = scores[place] if place < len(scores) else None
                 # no rank of an assembly: scores of several kinds do not compare

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.adapters.lightrag.mapping import Ids
@@ -25,6 +26,7 @@ class Lookup:
         self._graph: Graph | None = None
         self._claims = self._artefacts = 0  # rows that have been read
         self._found: dict[str, list[int]] = {}  # how an id begins → entities, in log order
+        self._lock = Lock()
 
     def _read(self, graph: Graph) -> None:
         claims, artefacts = len(graph.c_pos), len(graph.a_pos)
@@ -40,22 +42,21 @@ class Lookup:
                 self._found.setdefault(id[: id.rindex(":") + 1], []).append(number)
         self._claims, self._artefacts = claims, artefacts
 
-    def _in_sight(self, view: TruthView, beginning: str) -> Iterator[int]:
-        """What the view knows under ids that begin so, the newest first."""
-        graph = view.graph
-        self._read(graph)
-        for number in reversed(self._found.get(beginning, ())):
-            if (
-                graph.workspace_of(number) in view.workspaces
-                and graph.position_of(number) <= view.k
-            ):
-                yield number
+    def _in_sight(self, view: TruthView, beginning: str) -> list[int]:
+        """What there is under ids that begin so, the newest first, whether known at the view or
+        not."""
+        with self._lock:
+            self._read(view.graph)
+            found = self._found.get(beginning, [])[::-1]
+        return [n for n in found if view.graph.workspace_of(n) in view.workspaces]
 
     def description(self, view: TruthView, name: str | tuple[str, str], text: str) -> str | None:
-        """The summary that is this description: one that counts, else the last."""
-        found = list(self._in_sight(view, self.ids.description(name, text)))
-        counting = [n for n in found if self._stands(view, n)] or found
-        return view.graph.id_of(counting[0]) if counting else None
+        """The summary that is this description: one that counts, else the last that is known, or
+        the last."""
+        found = self._in_sight(view, self.ids.description(name, text))
+        known = [n for n in found if view.graph.position_of(n) <= view.k]
+        best = [n for n in known if self._stands(view, n)] or known or found
+        return view.graph.id_of(best[0]) if best else None
 
     def _stands(self, view: TruthView, number: int) -> bool:
         supports = view.graph.a_supports[number >> 3]

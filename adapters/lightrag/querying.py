@@ -270,20 +270,27 @@ def _result(result: Mapping[str, Any], sifting: Sifting) -> dict[str, Any]:
         "truth_valid_at": sifting.view.valid_at.isoformat(),
         "truth_left_out": [left.as_dict() for left in sifting.left_out],
     }
-    return {**result, "data": data, "metadata": {**(result.get("metadata") or {}), **told}}
+    said = result.get("metadata")
+    more = said if isinstance(said, Mapping) else {}
+    return {**result, "data": data, "metadata": {**more, **told}}
 
 
 def _renumbered(chunks: list[Any], references: Iterable[Any]) -> list[dict[str, Any]]:
     """The references that are still used, numbered from 1, as their chunks then are."""
-    used = {each.get("reference_id") for each in chunks if isinstance(each, dict)}
-    numbers: dict[object, str] = {}
+    used = {_number(each) for each in chunks}
+    numbers: dict[str, str] = {}
     kept = []
     for each in references:
-        old = each.get("reference_id") if isinstance(each, Mapping) else None
+        old = _number(each)
         if old and old in used and old not in numbers:
             numbers[old] = str(len(numbers) + 1)
             kept.append({**each, "reference_id": numbers[old]})
     for chunk in chunks:
         if isinstance(chunk, dict) and "reference_id" in chunk:
-            chunk["reference_id"] = numbers.get(chunk["reference_id"], "")
+            chunk["reference_id"] = numbers.get(_number(chunk), "")
     return kept
+
+
+def _number(row: object) -> str:
+    """The reference_id of a chunk or a reference."""
+    return _text(row, "reference_id") if isinstance(row, Mapping) else ""
