@@ -6,10 +6,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from itertools import chain, count, islice, zip_longest
+from itertools import chain, count, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.engine import times
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Aside",
     "Earlier",
+    "Progress",
     "Written",
     "checked_name",
     "in_turn",
@@ -35,6 +36,7 @@ __all__ = [
     "write",
 ]
 
+Progress = Callable[[int, int | None], None]
 COMMIT: Final = 20_000  # events; what is not more than that is one commit
 _BAD: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -98,12 +100,12 @@ def label(text: str) -> str:
 def checked_name(name: object, what: str = "name") -> str:
     """What an import is called, as a part of ids. Raises `CallerError`."""
     try:
-        if isinstance(name, str) and len(name) <= 100 and "/" not in name:
+        if isinstance(name, str) and len(name) <= 100 and not {":", "/"} & set(name):
             return check_name(name)
     except ValueError:
         pass
     raise CallerError(
-        f"{what} is {name!r:.120}; give a line of plain text without /, 1 to 100 long"
+        f"{what} is {name!r:.120}; give a line of plain text without : and /, 1 to 100 long"
     )
 
 
@@ -234,16 +236,23 @@ class Written:
     refused: tuple[Aside, ...] = ()
 
 
-def write(ledger: Ledger, events: Iterable[Mapping[str, Any]], workspace: str) -> Written:
+def write(
+    ledger: Ledger,
+    events: Sequence[Mapping[str, Any]],
+    workspace: str,
+    progress: Progress | None = None,
+) -> Written:
     """Records events in their order; what the ledger refuses (an event too large, a rejected value,
     and what names it) is told of and stops nothing. Those without ``recorded_at`` are one commit,
     or one for each 20,000; a time that somebody else's commit has overtaken is kept as stated."""
-    lines = iter(events)
     done = Written()
-    while batch := list(islice(lines, COMMIT)):
+    for start in range(0, len(events), COMMIT):
+        batch = list(events[start : start + COMMIT])
         report = ledger.import_events(batch, workspace=workspace, restamp=True)
         refused = (*done.refused, *_refused(report, batch))
         done = Written(done.events + report.events, done.commits + report.commits, refused)
+        if progress is not None:
+            progress(start + len(batch), len(events))
     return done
 
 

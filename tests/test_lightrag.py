@@ -469,7 +469,7 @@ def test_documents_without_any_chunk_are_refused(
         import_workspace(ledger, store(made))
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "two\nlines", "x" * 101, None, 7])
+@pytest.mark.parametrize("name", ["", "a/b", "a:b", "two\nlines", "x" * 101, None, 7])
 def test_a_name_that_can_be_no_part_of_an_id_is_refused(
     name: Any, ledger: Ledger, store: Callable[..., Path]
 ) -> None:
@@ -516,6 +516,25 @@ def test_a_time_without_a_zone_is_read_in_the_one_that_is_given(
     }
     assert source is not None
     assert source.astimezone(UTC).hour == 4
+
+
+def test_records_of_others_that_are_called_alike_are_let_be(
+    ledger: Ledger, store: Callable[..., Path]
+) -> None:
+    home = ledger.claim("ada", "lives_in", "London", source="register")
+    alike = ledger.support(home, source="letter", id="lightrag:default:support:mine")
+    import_workspace(ledger, store({"a": ANN}))
+    assert import_workspace(ledger, store({"a": ANN, "b": BOB})).withdrawn == ()
+    assert all(support.live for support in ledger.view(valid_at=NOW).supports(home))
+    assert alike in {support.id for support in ledger.view(valid_at=NOW).supports(home)}
+
+
+def test_how_far_it_is_is_told(ledger: Ledger, store: Callable[..., Path]) -> None:
+    told: list[tuple[int, int | None]] = []
+    done = import_workspace(
+        ledger, store({"a": ANN}), progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(done.events, done.events)]
 
 
 def test_a_rejected_value_is_kept_out_and_told_of(

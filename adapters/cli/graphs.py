@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 import doxa
-from doxa.adapters.carrying import Aside
+from doxa.adapters.carrying import Aside, Progress
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, progress, table
@@ -54,7 +54,7 @@ def import_lightrag(
     """
     from doxa.adapters.lightrag import Imported, import_workspace
 
-    def call(ledger: Ledger, dry: bool) -> Imported:
+    def call(ledger: Ledger, dry: bool, told: Progress | None = None) -> Imported:
         return import_workspace(
             ledger,
             folder,
@@ -65,6 +65,7 @@ def import_lightrag(
             zone=_zone(zone),
             replace=replace,
             dry_run=dry,
+            progress=told,
         )
 
     done = _carried(path, call, dry_run)
@@ -129,7 +130,7 @@ def import_graphiti(
 
     given = _json(file)
 
-    def call(ledger: Ledger, dry: bool) -> Recorded:
+    def call(ledger: Ledger, dry: bool, told: Progress | None = None) -> Recorded:
         return import_graph(
             ledger,
             given,
@@ -139,6 +140,7 @@ def import_graphiti(
             undated=undated,  # type: ignore[arg-type]  # anything else is refused there
             complete=complete,
             dry_run=dry,
+            progress=told,
         )
 
     done = _carried(path, call, dry_run)
@@ -156,7 +158,7 @@ def import_graphiti(
     return NO if done.set_aside else DONE
 
 
-def _carried(path: str, call: Callable[[Ledger, bool], Any], dry_run: bool) -> Any:
+def _carried(path: str, call: Callable[..., Any], dry_run: bool) -> Any:
     """What an import did. One that is refused makes no ledger, nor does a dry run."""
     if not os.path.exists(path):
         with doxa.open() as trial:
@@ -168,7 +170,7 @@ def _carried(path: str, call: Callable[[Ledger, bool], Any], dry_run: bool) -> A
             return call(ledger, True)
     with opt.writing(path) as ledger, progress("import") as told:
         told(0, None)
-        return call(ledger, False)
+        return call(ledger, False, told)
 
 
 def _tell(set_aside: tuple[Aside, ...], text: str, dry_run: bool) -> None:

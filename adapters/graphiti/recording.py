@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from doxa.adapters.carrying import Aside, Earlier, write
+from doxa.adapters.carrying import Aside, Earlier, Progress, write
 from doxa.adapters.graphiti.graph import Graph, graph_of, ref
 from doxa.adapters.graphiti.mapping import Ids, Mapping, Undated
 from doxa.adapters.graphiti.summaries import add_summaries
@@ -92,6 +92,7 @@ def import_graph(
     undated: Undated = "always",
     complete: bool = False,
     dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> Recorded:
     """Records a stored graph: an object or mapping with lists of ``nodes``, ``edges``,
     ``episodes``, ``episodic_edges``, ``communities`` and ``community_edges``, such as `read_graph`
@@ -100,9 +101,11 @@ def import_graph(
     As `record_results`, with the history that the graph still has. Where an edge was overwritten
     since the last import, that is a correction. With ``complete`` the graph given is all there is:
     evidence recorded under this ``name`` that it lacks is withdrawn. A ``dry_run`` writes nothing.
+    ``progress(events done, total)`` is called now and then.
     """
     found = graph_of(graph, group_ids)
-    return _record(ledger, found, name, workspace, undated, complete=complete, dry_run=dry_run)
+    how = {"complete": complete, "dry_run": dry_run}
+    return _record(ledger, found, name, workspace, undated, **how, progress=progress)
 
 
 async def arecord_results(ledger: Ledger, results: object, **options: Any) -> Recorded:
@@ -125,6 +128,7 @@ def _record(
     stored: bool = True,
     complete: bool = False,
     dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> Recorded:
     if undated not in ("always", "reference_time"):
         raise CallerError(f"undated is {undated!r:.60}; give always or reference_time")
@@ -138,7 +142,7 @@ def _record(
     refused: tuple[Aside, ...] = ()
     written, commits = len(events), 0
     if not dry_run:
-        done = write(ledger, events, workspace)
+        done = write(ledger, events, workspace, progress)
         written, commits, refused = done.events, done.commits, done.refused
     return Recorded(
         written,

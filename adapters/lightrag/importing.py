@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from doxa.adapters.carrying import Aside, Earlier, Written, write
+from doxa.adapters.carrying import Aside, Earlier, Progress, Written, write
 from doxa.adapters.lightrag.mapping import Ids, Said, said_by
 from doxa.adapters.lightrag.store import read_store
 from doxa.engine import events as ev
@@ -23,7 +23,8 @@ __all__ = ["Gone", "Imported", "import_workspace"]
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A support that was withdrawn since its chunk is gone, and how its claim stands without it."""
+    """A support that was withdrawn since its chunk is gone, and how its claim stands without it (in
+    a dry run: how it stands now)."""
 
     support: str
     claim: str
@@ -95,6 +96,7 @@ def import_workspace(
     zone: tzinfo | None = None,
     replace: bool = False,
     dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> Imported:
     """Records what the files of a LightRAG workspace say, and withdraws what rested on chunks that
     are gone since the last import under this ``name``.
@@ -103,7 +105,8 @@ def import_workspace(
     stands before its files' names. Nothing is written where nothing changed. A store in which
     nothing is left of what was imported before is refused, unless ``replace`` says that it is
     meant. Times without a zone are of ``zone``. Raises `CallerError`, and writes nothing then, nor
-    in a ``dry_run``. Memory: a few times the size of the largest file.
+    in a ``dry_run``. ``progress(events done, total)`` is called now and then. Memory: a few times
+    the size of the largest file.
     """
     ids = Ids(name)
     store = read_store(folder, namespace, prefix)
@@ -116,7 +119,7 @@ def import_workspace(
             f"{plan.lost} supports would be withdrawn; is it another store? Give it another name "
             "or, if all of it is gone, replace=True"
         )
-    done = Written() if dry_run else write(ledger, plan.events, workspace)
+    done = Written() if dry_run else write(ledger, plan.events, workspace, progress)
     return _report(ledger, plan, said, done, workspace, dry_run)
 
 
@@ -137,7 +140,10 @@ class _Plan:
         """Withdrawals of the supports whose chunk the store no longer has."""
         head = f"{self.ids.prefix}support:"
         for id in self.earlier.supports(head):
-            document, chunk, _ = id.removeprefix(head).split(":")
+            parts = id.removeprefix(head).split(":")
+            if len(parts) != 3:
+                continue  # somebody else's
+            document, chunk, _ = parts
             here = f"{document}:{chunk}" in self.said.chunks
             if here or document in self.said.unsettled:
                 self.known += 1
