@@ -12,10 +12,11 @@ import typer
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, progress, say, table
-from doxa.adapters.exchange import ImportReport, exported, import_events
+from doxa.adapters.exchange import ImportReport, exported
 from doxa.adapters.exchange import set_aside as lines_set_aside
 from doxa.engine import times
 from doxa.engine.errors import CallerError
+from doxa.ledger import Ledger
 
 __all__ = ["add_to"]
 
@@ -77,7 +78,7 @@ def import_(
     resume.
     """
     lines = opt.given(file)  # before a ledger is made for it
-    carry: Callable[..., ImportReport] = import_events
+    carry: Callable[..., ImportReport] = Ledger.import_events
     if isinstance(lines, str):
         from doxa.adapters.tables import import_table, is_parquet
 
