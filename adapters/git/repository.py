@@ -84,15 +84,17 @@ class Repository:
 
     def tip(self, ref: str) -> str:
         """The commit that a branch, tag or commit id names."""
-        if self._repo.is_empty:
-            raise CallerError(f"{self.path!r:.200} has no commits yet; nothing was recorded")
         try:
             found = self._repo.revparse_single(ref).peel(self.library.Commit)
-        except (KeyError, ValueError, self.library.GitError) as error:
-            names = ", ".join(sorted(self._repo.branches)[:8])
+        except (KeyError, ValueError, TypeError, self.library.GitError) as error:
+            names = sorted(self._repo.branches)[:8]
+            if not names:
+                raise CallerError(
+                    f"{self.path!r:.200} has no commits yet; nothing was recorded"
+                ) from None
             raise CallerError(
                 f"{ref!r:.120} names no commit of {self.path!r:.200} ({error}); its branches are: "
-                f"{names or 'none'}"
+                f"{', '.join(names)}"
             ) from None
         return str(found.id)
 

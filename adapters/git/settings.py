@@ -92,6 +92,10 @@ def checked(paths: str | Iterable[str], key: str | Iterable[str], **rest: Any) -
         key=_texts(key, "key"),
         **{**rest, "ignore": _texts(rest["ignore"], "ignore")},
     )
+    for each in fields(found):
+        value = getattr(found, each.name)
+        if not isinstance(value, str | tuple | bool | None):
+            raise CallerError(f"{each.name} is {value!r:.80}; give a text")
     if not found.paths:
         raise CallerError("no path is given; name one file of the repository at least")
     for value, words, name in (
@@ -107,11 +111,7 @@ def checked(paths: str | Iterable[str], key: str | Iterable[str], **rest: Any) -
 
 
 def _check_files(found: Settings) -> None:
-    if found.delimiter is not None and (
-        len(found.delimiter) != 1
-        or found.delimiter in '"\r\n\0'
-        or not isinstance(found.delimiter, str)
-    ):
+    if found.delimiter is not None and (len(found.delimiter) != 1 or found.delimiter in '"\r\n\0'):
         raise CallerError(f"delimiter is {found.delimiter!r:.20}; give one character, such as ;")
     if found.records and not found.records.startswith("/"):
         raise CallerError(

@@ -161,8 +161,9 @@ def _yaml(text: str) -> Any:
     Plain.add_constructor(f"{_TAG}timestamp", SafeConstructor.construct_yaml_str)
     for name in ("binary", "omap", "set", "pairs"):
         Plain.add_constructor(f"{_TAG}{name}", SafeConstructor.construct_undefined)
-    yaml = YAML(typ="safe")
+    yaml = YAML(typ="safe", pure=True)  # the same wherever it runs
     yaml.Constructor = Plain
+    yaml.composer.warn_double_anchors = False  # an anchor may be used again
     try:
         return yaml.load(text)
     except YAMLError as error:
