@@ -21,7 +21,7 @@ from doxa.adapters.mcp.wire import Wire
 __all__ = ["LONGEST", "serve_stdio"]
 
 LONGEST: Final = 4 * 1024 * 1024  # bytes of one message
-_AHEAD: Final = 64  # messages that are read before they are looked at
+_AHEAD: Final = 64  # messages that are read before they are looked at, or wait to be written
 _TOO_LONG: Final = "\x00"  # what stands for a message that is too long; no JSON begins so
 _LEFT_OPEN: Final = 5.0  # seconds for what is under way, once the process was told to end
 
@@ -40,8 +40,9 @@ async def _serve(service: Service, wire: Wire) -> None:
                 loop.add_signal_handler(number, _end, scope.cancel)
             lines.start(loop)
             async with stdio_server(stdin=lines, stdout=_Told(wire.told)) as (incoming, outgoing):
-                heard = _Answering(incoming, outgoing.clone())
-                await server.run(heard, outgoing, server.create_initialization_options())
+                telling = _Telling(outgoing)
+                heard = _Answering(incoming, telling)
+                await server.run(heard, telling, server.create_initialization_options())
     except* BrokenPipeError:  # the client is gone, and reads no more answers
         pass
 
@@ -137,11 +138,41 @@ class _Lines:
             return b""
 
 
+class _Telling:
+    """What a client is told, and how much of it waits until the client reads."""
+
+    def __init__(self, outgoing: Any) -> None:
+        self._outgoing, self._waiting, self._less = outgoing, 0, anyio.Event()
+
+    async def send(self, item: Any) -> None:
+        self._waiting += 1
+        try:
+            await self._outgoing.send(item)
+        finally:
+            self._waiting -= 1
+            self._less.set()
+
+    async def room(self) -> None:
+        """Waits while too much waits."""
+        while self._waiting >= _AHEAD:
+            self._less = anyio.Event()
+            await self._less.wait()
+
+    async def aclose(self) -> None:
+        await self._outgoing.aclose()
+
+    async def __aenter__(self) -> _Telling:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
 class _Answering:
     """What a client says, less what can't be read: that is answered with an error, where the SDK
-    would say nothing."""
+    would say nothing. Who reads no answers is not heard any further."""
 
-    def __init__(self, incoming: Any, outgoing: Any) -> None:
+    def __init__(self, incoming: Any, outgoing: _Telling) -> None:
         self._incoming, self._outgoing = incoming, outgoing
 
     @property
@@ -149,6 +180,7 @@ class _Answering:
         return getattr(self._incoming, "last_context", None)
 
     async def receive(self) -> Any:
+        await self._outgoing.room()
         while isinstance(item := await self._incoming.receive(), Exception):
             await self._outgoing.send(SessionMessage(_unreadable(item)))
         return item
@@ -163,7 +195,6 @@ class _Answering:
             raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
-        await self._outgoing.aclose()
         await self._incoming.aclose()
 
     async def __aenter__(self) -> _Answering:

@@ -13,8 +13,18 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Agent", "Raw", "agent", "command", "environment", "over_http", "raw"]
+__all__ = ["HELLO", "Agent", "Raw", "agent", "command", "environment", "over_http", "raw"]
 
+HELLO: dict[str, Any] = {  # the first message of a client of the older kind
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
 PATIENCE = 60.0  # seconds for an answer, on a machine that has much else to do
 
 
@@ -156,7 +166,7 @@ class Raw:
 
     def send(self, **message: Any) -> None:
         """One message."""
-        self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.write(json.dumps({**message, "jsonrpc": "2.0"}).encode() + b"\n")
 
     def answer(self) -> dict[str, Any]:
         """The next message; every line of stdout is one."""
@@ -177,15 +187,7 @@ class Raw:
 
     def greet(self) -> dict[str, Any]:
         """The handshake."""
-        self.send(
-            id="hello",
-            method="initialize",
-            params={
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "raw", "version": "1"},
-            },
-        )
+        self.send(**HELLO)
         answered = self.answer()
         self.send(method="notifications/initialized")
         return answered

@@ -16,7 +16,7 @@ import doxa
 from doxa.adapters.mcp import stdio, tools, workers
 from doxa.adapters.mcp.desk import Desk
 from doxa.adapters.mcp.server import Service
-from tests.frameworks.mcp_agents import PATIENCE, Raw, agent, command, environment, raw
+from tests.frameworks.mcp_agents import HELLO, PATIENCE, Raw, agent, command, environment, raw
 
 DEEP = b"[" * 100_000
 
@@ -311,6 +311,41 @@ def test_a_client_that_reads_no_more_ends_the_server_well(folder: Path, tmp_path
         finally:
             process.kill()
     assert (tmp_path / "log").read_text() == ""
+
+
+def test_a_client_that_reads_nothing_is_not_heard_for_ever(folder: Path) -> None:
+    """Its answers don't pile up; and the server ends when it is told to, if not as nicely."""
+    with doxa.open(folder) as ledger:
+        ledger.claim("bo", "wrote", "x" * 100_000, id="long", source="s")
+    pipe, said = subprocess.PIPE, 0
+    with subprocess.Popen(
+        command(folder), stdin=pipe, stdout=pipe, stderr=pipe, env=environment(), bufsize=0
+    ) as process:
+
+        def feed() -> None:
+            nonlocal said
+            assert process.stdin is not None
+            for said in range(5_000):
+                params = {"name": "doxa_view", "arguments": {"subject": "bo"}}
+                message = {"jsonrpc": "2.0", "id": said, "method": "tools/call", "params": params}
+                try:
+                    process.stdin.write(json.dumps(message).encode() + b"\n")
+                except BrokenPipeError:
+                    return
+
+        try:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+            feeding = threading.Thread(target=feed)
+            feeding.start()
+            feeding.join(8)
+            assert feeding.is_alive()
+            assert said < 2_000
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 128 + signal.SIGTERM
+            feeding.join(PATIENCE)
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
