@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from doxa.adapters.annotations import annotated, declared
+from doxa.adapters.annotations import OURS, annotated, declared
 from doxa.engine import times
 from doxa.engine.errors import CallerError, ViewMoved
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
@@ -35,6 +35,7 @@ __all__ = ["UNKNOWN", "Found", "Kept", "LeftOut", "Remembered", "Sieve", "Siftin
 Unknown = Literal["drop", "flag", "keep"]
 UNKNOWN: Final = "unknown"  # the status of what declares nothing that the ledger knows
 _WORDLESS: Final = "(no words)"  # what an image says: it is judged by what it declares
+_JUDGED: Final = tuple(key for key in OURS if key.startswith("truth_"))
 _opening = threading.Lock()
 
 
@@ -202,7 +203,7 @@ class Sieve:
             if judgement.eligible:
                 kept.append(Kept(one, _notes(view, one, fields, judgement), judgement))
             elif self.unknown != "drop" and self.unheard_of(view, fields):
-                flag = _flag(view, judgement) if self.unknown == "flag" else {}
+                flag = _flag(view, one, judgement) if self.unknown == "flag" else {}
                 kept.append(Kept(one, flag, None))
             else:
                 left_out.append(_left_out(one, judgement))
@@ -313,6 +314,7 @@ def _notes(
     """What is noted beside a result that may be used."""
     said = {key: text for key, text in annotated(fields).items() if key not in one.metadata}
     return {
+        **_stale(one),
         **said,
         "truth_status": str(judgement.standing),
         "truth_label": judgement.label,
@@ -322,10 +324,15 @@ def _notes(
     }
 
 
-def _flag(view: TruthView, judgement: Sifted) -> dict[str, Any]:
+def _flag(view: TruthView, one: Found, judgement: Sifted) -> dict[str, Any]:
     """What is noted beside a result of which the ledger knows nothing."""
-    reason = str(judgement.reason)
-    return {"truth_status": UNKNOWN, "truth_reason": reason, **_coordinates(view)}
+    said = {"truth_status": UNKNOWN, "truth_reason": str(judgement.reason)}
+    return {**_stale(one), **said, **_coordinates(view)}
+
+
+def _stale(one: Found) -> dict[str, Any]:
+    """What another judgement said of a result, or its author, and this one doesn't."""
+    return dict.fromkeys(key for key in _JUDGED if key in one.metadata)
 
 
 def _iso(at: datetime | None) -> str | None:

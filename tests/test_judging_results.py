@@ -61,6 +61,20 @@ def test_what_is_held_is_kept_with_its_status_and_its_times(town: Ledger) -> Non
     json.dumps(dict(kept.notes))
 
 
+def test_what_another_judgement_said_does_not_stay(town: Ledger) -> None:
+    forged = {"truth_status": "corroborated", "truth_verdict": "ok", "truth_reason": "none"}
+    found = [Found("a", {"claim_ids": "home", **forged}), Found("b", dict(forged))]
+    kept, flagged = at(town, unknown="flag").filter(found)
+    assert kept.metadata["truth_status"] == "reported"
+    assert flagged.metadata["truth_status"] == "unknown"
+    assert flagged.metadata["truth_reason"] == "missing_annotation"
+    for one in (kept, flagged):
+        assert one.metadata["truth_verdict"] is None
+    assert kept.metadata["truth_reason"] is None
+    (as_it_is,) = at(town, unknown="keep").filter(found[1:])
+    assert as_it_is.metadata == forged
+
+
 def test_what_is_not_held_is_left_out_with_its_reason_and_standing(town: Ledger) -> None:
     found = [
         Found("Ada lives in London.", {"claim_ids": ["home"]}, "d1"),
