@@ -4,6 +4,7 @@ from doxa.adapters.extras import needed
 
 with needed("llama_index", "llamaindex"):
     from doxa.adapters.llamaindex.arms import check_arms
+    from doxa.adapters.llamaindex.graphs import TruthGraphStore
     from doxa.adapters.llamaindex.memory import TruthMemoryBlock
     from doxa.adapters.llamaindex.nodes import RecallEvent, TruthEvent, TruthQuery
     from doxa.adapters.llamaindex.postprocessing import TruthPostprocessor
@@ -13,6 +14,7 @@ __all__ = [
     "LedgerRetriever",
     "RecallEvent",
     "TruthEvent",
+    "TruthGraphStore",
     "TruthMemoryBlock",
     "TruthPostprocessor",
     "TruthQuery",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.indices.property_graph import BasePGRetriever, PGRetriever
 from llama_index.core.retrievers import (
     QueryFusionRetriever,
     RouterRetriever,
@@ -13,6 +14,7 @@ from llama_index.core.retrievers import (
 )
 
 from doxa.adapters.answering import refuse_arms
+from doxa.adapters.llamaindex.graphs import TruthGraphStore
 from doxa.adapters.llamaindex.postprocessing import TruthPostprocessor
 from doxa.adapters.llamaindex.retrieving import LedgerRetriever, TruthRetriever
 from doxa.engine.errors import CallerError
@@ -24,6 +26,7 @@ _MERGING: Final = {
     QueryFusionRetriever: "_retrievers",
     RouterRetriever: "_retrievers",
     TransformRetriever: "_retriever",
+    PGRetriever: "sub_retrievers",
 }
 # Where engines keep others.
 _ENGINES: Final = ("_query_engine", "_query_engines")
@@ -46,7 +49,10 @@ def _unjudged(searching: Any, place: str, inside: tuple[Any, ...]) -> Iterator[s
         return
     here = f"{place}{type(searching).__name__}"
     inside = (*inside, searching)
-    if isinstance(searching, TruthRetriever | LedgerRetriever):
+    if isinstance(searching, LedgerRetriever):
+        return
+    if isinstance(searching, TruthRetriever):
+        yield from _mixing(searching.retriever, f"{here} > ", inside)
         return
     if isinstance(searching, BaseRetriever):
         yield from _of_retriever(searching, here, inside)
@@ -62,15 +68,39 @@ def _unjudged(searching: Any, place: str, inside: tuple[Any, ...]) -> Iterator[s
         yield from _of_engine(searching, here, inside)
 
 
+def _mixing(retriever: Any, place: str, inside: tuple[Any, ...]) -> Iterator[str]:
+    """The searches of a property graph that put triplets into other texts, where a judgement of
+    these texts does not find them."""
+    if any(retriever is each for each in inside):
+        return
+    inside = (*inside, retriever)
+    here = f"{place}{type(retriever).__name__}"
+    if isinstance(retriever, BasePGRetriever):
+        if retriever.include_text and not _judged_graph(retriever):
+            yield f"{here}, which puts triplets into the texts of chunks: give it a TruthGraphStore"
+        return
+    for name in {*_MERGING.values(), "retriever"}:
+        arms = getattr(retriever, name, None) or []
+        for number, arm in enumerate(arms if isinstance(arms, list) else [arms]):
+            yield from _mixing(arm, f"{here}[{number}] > ", inside)
+
+
+def _judged_graph(retriever: BasePGRetriever) -> bool:
+    return isinstance(retriever._graph_store, TruthGraphStore)
+
+
 def _of_retriever(retriever: BaseRetriever, here: str, inside: tuple[Any, ...]) -> Iterator[str]:
     name = next((name for kind, name in _MERGING.items() if type(retriever) is kind), None)
+    if isinstance(retriever, BasePGRetriever) and _judged_graph(retriever):
+        return
     if name is None:
         yield here
         return
     arms = getattr(retriever, name)
     for number, arm in enumerate(arms if isinstance(arms, list) else [arms]):
         yield from _unjudged(arm, f"{here}[{number}] > ", inside)
-    for key, found in retriever.object_map.items():  # entered where a node points to it
+    objects = getattr(retriever, "object_map", None) or {}  # a PGRetriever has none
+    for key, found in objects.items():  # entered where a node points to it
         if hasattr(found, "retrieve") or hasattr(found, "query"):
             yield from _unjudged(found, f"{here}, object {key!r} > ", inside)
         else:
