@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.documents import Document
 from langchain_core.runnables.config import (
@@ -14,7 +14,9 @@ from langchain_core.runnables.config import (
 from doxa.adapters.judging import Found, Kept, Remembered, Sifting
 from doxa.engine.errors import CallerError
 from doxa.engine.items import iso_or_none
-from doxa.views import TruthView
+
+if TYPE_CHECKING:
+    from doxa.views import TruthView
 
 __all__ = [
     "RECALLED",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -27,8 +27,10 @@ class TruthMiddleware(AgentMiddleware):
     It is made anew for each call of the model. After the model has answered it looks whether the
     truth moved meanwhile: if so, and what is told now is another text, the model is called again,
     ``attempts`` times at most. Then `ViewMoved` is raised, or with ``moved="mark"`` the last answer
-    is given and says so. ``settings`` are those of `Teller`. The answer's ``response_metadata``
-    has, under ``name``, the view, the citations, what was left out, and whether it moved.
+    is given and says so. ``query`` makes the question of the messages (or none), where it is not
+    the text of the latest one of the user. ``settings`` are those of `Teller`. The answer's
+    ``response_metadata`` has, under ``name``, the view, the citations, what was left out, and
+    whether it moved.
     """
 
     def __init__(
@@ -38,11 +40,15 @@ class TruthMiddleware(AgentMiddleware):
         moved: Literal["raise", "mark"] = "raise",
         attempts: int = 3,
         name: str = "truth",
+        query: Callable[[Sequence[Any]], str | None] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__()
         if moved not in ("raise", "mark"):
             raise CallerError(f"moved is {moved!r:.60}; give raise or mark")
+        if query is not None and not callable(query):
+            raise CallerError(f"query is a {type(query).__name__}; give a function of the messages")
+        self.query = latest_text if query is None else query
         self.teller = Teller(ledger, attempts=attempts, **settings)
         self.moved, self.attempts, self._name = moved, attempts, name
 
@@ -58,7 +64,7 @@ class TruthMiddleware(AgentMiddleware):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
     ) -> Any:
-        asked = _asked(request)
+        asked = self._asked(request)
         if asked is None:
             return handler(request)
         query, times = asked
@@ -76,7 +82,7 @@ class TruthMiddleware(AgentMiddleware):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
-        asked = _asked(request)
+        asked = self._asked(request)
         if asked is None:
             return await handler(request)
         query, times = asked
@@ -90,6 +96,18 @@ class TruthMiddleware(AgentMiddleware):
             if told.block.text == before.block.text:
                 return self._noted(answer, told)
         return self._given_up(answer, before)
+
+    def _asked(self, request: ModelRequest[Any]) -> tuple[str, dict[str, Any]] | None:
+        """The question, and the times that the agent's context names; none where there is none."""
+        query = self.query(request.messages)
+        if query is not None and not isinstance(query, str):
+            raise CallerError(f"query gave a {type(query).__name__}; it gives text, or None")
+        if not query or not query.strip():
+            return None
+        context = getattr(request.runtime, "context", None)
+        if isinstance(context, Mapping):
+            return query, {name: context.get(name) for name in TIMES}
+        return query, {name: getattr(context, name, None) for name in TIMES}
 
     def _stands(self, told: Told) -> bool:
         return told.block.verify(self.teller.sieve.open)
@@ -116,17 +134,12 @@ class TruthMiddleware(AgentMiddleware):
         return answer.model_copy(update={"response_metadata": said})
 
 
-def _asked(request: ModelRequest[Any]) -> tuple[str, dict[str, Any]] | None:
-    """The text of the user's latest message, and the times that the agent's context names; none
-    where there is no text."""
-    said = next((m for m in reversed(request.messages) if isinstance(m, HumanMessage)), None)
-    query = "" if said is None else str(said.text)
-    if not query.strip():
-        return None
-    context = getattr(request.runtime, "context", None)
-    if isinstance(context, Mapping):
-        return query, {name: context.get(name) for name in TIMES}
-    return query, {name: getattr(context, name, None) for name in TIMES}
+def latest_text(messages: Sequence[Any]) -> str | None:
+    """The text of the user's latest message; of a very long one the end, as much as is allowed."""
+    from doxa.questions import QUERY_LIMIT
+
+    said = next((one for one in reversed(messages) if isinstance(one, HumanMessage)), None)
+    return None if said is None else str(said.text)[-QUERY_LIMIT:]
 
 
 def _with(request: ModelRequest[Any], told: Told) -> ModelRequest[Any]:

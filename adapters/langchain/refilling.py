@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.vectorstores import VectorStoreRetriever
 
@@ -10,7 +10,9 @@ from doxa.adapters.judging import LeftOut, Sieve, Sifting
 from doxa.adapters.langchain.documents import as_found
 from doxa.engine.errors import CallerError
 from doxa.engine.registry import Reason
-from doxa.views import TruthView
+
+if TYPE_CHECKING:
+    from doxa.views import TruthView
 
 __all__ = ["MOST", "Search", "check_number"]
 

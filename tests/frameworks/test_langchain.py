@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -429,6 +430,37 @@ def test_threads_and_tasks_at_once_get_what_each_gets_alone(ledger: Ledger) -> N
         assert await asyncio.gather(*tasks) == [alone, told] * 8
 
     asyncio.run(many())
+
+
+def test_what_is_given_while_others_write_was_held_at_the_view_that_it_names() -> None:
+    with town() as ledger:
+        retriever = TruthRetriever(Given(documents=documents_of()), ledger, valid_at=DAY)
+        done = Event()
+
+        def write() -> None:
+            for number in range(40):
+                id = ledger.withdraw("bakes", id=f"gone {number}")
+                ledger.withdraw(id, id=f"back {number}")
+            done.set()
+
+        def ask() -> list[tuple[Any, Any]]:
+            given: list[tuple[Any, Any]] = []
+            while not done.is_set():
+                try:
+                    got = retriever.invoke(QUESTION)
+                except doxa.ViewMoved:
+                    continue
+                given.append((got[0].metadata["view_revision"], tuple(ids(got))))
+            return given
+
+        with ThreadPoolExecutor(5) as pool:
+            asking = [pool.submit(ask) for _ in range(4)]
+            pool.submit(write).result()
+            given = {each for one in asking for each in one.result()}
+        for revision, got in given:
+            view = ledger.view(valid_at=DAY, known_at=revision)
+            bakes = view.standing("bakes") == "reported"
+            assert list(got) == (HELD if bakes else ["d-lisbon"])
 
 
 def test_a_cancelled_question_leaves_the_next_one_alone(ledger: Ledger) -> None:

@@ -171,6 +171,29 @@ def test_the_question_is_the_latest_text_of_the_user(ledger: Ledger) -> None:
         assert (LISBON in model.told[0]) == knows, messages
 
 
+def test_of_a_message_that_is_too_long_for_a_question_the_end_is_asked(ledger: Ledger) -> None:
+    model = saying()
+    long = HumanMessage("lorem ipsum " * 20_000 + QUESTION)
+    agent(model, TruthMiddleware(ledger, valid_at=DAY)).invoke({"messages": [long]})
+    assert LISBON in model.told[0]
+
+
+def test_the_question_can_be_made_of_all_messages(ledger: Ledger) -> None:
+    def about(messages: Any) -> str | None:
+        return " ".join(m.text for m in messages if "London" not in m.text) or None
+
+    model = saying()
+    asking = agent(model, TruthMiddleware(ledger, valid_at=DAY, query=about))
+    asking.invoke({"messages": [HumanMessage("I ask about Ada."), HumanMessage("Where is it?")]})
+    asking.invoke({"messages": [HumanMessage("London?")]})
+    assert [LISBON in told for told in model.told] == [True, False]
+    wrong = agent(model, TruthMiddleware(ledger, query=lambda messages: 3))  # type: ignore[arg-type, return-value]
+    with pytest.raises(doxa.CallerError, match="query gave a int"):
+        wrong.invoke(ASKED)
+    with pytest.raises(doxa.CallerError, match="query is a str"):
+        TruthMiddleware(ledger, query="Where?")  # type: ignore[arg-type]
+
+
 def test_a_run_or_its_context_names_the_times(ledger: Ledger) -> None:
     @dataclass
     class Context:
@@ -481,6 +504,13 @@ def test_an_agent_asks_with_the_tool(ledger: Ledger) -> None:
     assert LISBON in told.content
     assert told.artifact["view"]["revision"] == ledger.revision
     assert answer["messages"][-1].content == "Lisbon."
+    model = saying(asks, "London.")
+    run: Any = {"configurable": {"valid_at": "2024-05-01"}}
+    for answer in (
+        create_agent(model, [truth_tool(ledger)]).invoke(ASKED, run),
+        asyncio.run(create_agent(model, [truth_tool(ledger)]).ainvoke(ASKED, run)),
+    ):
+        assert LONDON in answer["messages"][-2].content
 
 
 def test_a_ledger_by_its_path_is_opened_and_closed(tmp_path: Any) -> None:
