@@ -127,6 +127,24 @@ def test_a_stored_graph_is_read_and_its_dump_says_the_same(ledger: Ledger) -> No
     with_graphiti(use)
 
 
+def test_a_large_graph_is_read_page_by_page(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use(graphiti: Any) -> None:
+        await first(graphiti)
+        await second(graphiti)
+        whole = await read_graph(graphiti.driver)
+        monkeypatch.setattr("doxa.adapters.graphiti.stored._PAGE", 1)
+        paged = await read_graph(graphiti.driver)
+        assert {name: sorted(row.uuid for row in rows) for name, rows in paged.items()} == {
+            name: sorted(row.uuid for row in rows) for name, rows in whole.items()
+        }
+        import_graph(ledger, whole)
+        assert import_graph(ledger, paged, complete=True).unchanged
+
+    with_graphiti(use)
+
+
 def test_a_removed_episode_takes_its_evidence_with_it_where_the_graph_is_complete(
     ledger: Ledger,
 ) -> None:
