@@ -150,7 +150,7 @@ def _proofs(corpus: Corpus) -> tuple[list[tuple[Memo, Closure]], list[Unproved]]
 def _at(memo: Memo, closure: Closure) -> Unproved:
     body = memo.front.body if memo.front is not None else 0
     line = Places(memo.text).at(body)[0] + closure.sentence.line
-    return Unproved(memo.path, line, closure.sentence.text, closure.why_not)
+    return Unproved(memo.path, line, closure.sentence.shown, closure.why_not)
 
 
 def _diff(before: Memo, after: Memo) -> str:

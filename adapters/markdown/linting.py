@@ -161,7 +161,7 @@ def _closing(corpus: Corpus) -> Iterator[Finding]:
 
 def _unlinked(closure: Closure, linked: set[str]) -> str | None:
     """What a sentence says that no entry says, if anything."""
-    text = f"{closure.sentence.text!r:.120}"
+    text = f"{closure.sentence.shown!r:.120}"
     missing = [stem for stem in closure.stems if stem not in linked]
     if missing:
         names = ", ".join(f"{stem!r:.80}" for stem in missing)

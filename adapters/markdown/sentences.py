@@ -32,6 +32,11 @@ class Sentence:
     line: int
     end_line: int
 
+    @property
+    def shown(self) -> str:
+        """The sentence for people: what can't be read is left out."""
+        return self.text.replace(OPAQUE, "…")
+
 
 @dataclass(slots=True)
 class Block:
