@@ -34,14 +34,13 @@ def _first_name(repo: Repository, line: Sequence[Commit], path: str, renames: bo
     while at >= 0 and repo.entry(line[at], path) is None:
         at -= 1
     if at < 0:
+        if any(repo.is_folder(commit, path) for commit in line):
+            raise CallerError(f"{path!r:.200} is a folder; name its files, one by one")
         near = difflib.get_close_matches(path, repo.names(line[-1]), n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise CallerError(
             f"no commit of the line has {path!r:.200}, from the root of the repository{hint}"
         )
-    held = repo.entry(line[at], path)
-    if held is not None and "folder" in (held.problem or ""):
-        raise CallerError(f"{path!r:.200} is a folder; name its files, one by one")
     while renames and at > 0:
         if repo.entry(line[at], path) is not None and repo.entry(line[at - 1], path) is None:
             path = repo.renamed_from(line[at - 1], line[at], path) or path

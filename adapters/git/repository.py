@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -16,7 +18,7 @@ __all__ = ["Commit", "Entry", "Repository"]
 
 _TREE: Final = 0o040000
 _FILES: Final = (0o100644, 0o100755, 0o100664)
-_KINDS: Final = {0o120000: "a symbolic link", 0o160000: "a submodule", _TREE: "a folder"}
+_KINDS: Final = {0o120000: "a symbolic link", 0o160000: "a submodule"}
 _SUMMARY: Final = 200  # characters of a message
 _SIMILAR: Final = 50  # per cent, as `git log --follow` has it
 _MANY: Final = 1_000  # files that are compared for similarity in one commit
@@ -111,10 +113,23 @@ class Repository:
         return found[::-1]
 
     def _commit(self, id: str) -> Any:
-        try:
+        return self._object(id, f"commit {id}")
+
+    def _object(self, id: str, what: str) -> Any:
+        with self._readable(what):
             return self._repo[id]
+
+    @contextmanager
+    def _readable(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except KeyError:
-            raise CallerError(self._missing(f"commit {id}")) from None
+            raise CallerError(self._missing(what)) from None
+        except self.library.GitError as error:
+            raise CallerError(
+                f"{what} can't be read in {self.path!r:.200}: {error}; look with git fsck what is "
+                "damaged, and clone it anew"
+            ) from None
 
     def has(self, id: str) -> bool:
         """Whether an object is in the repository."""
@@ -130,7 +145,16 @@ class Repository:
     # ------------------------------------------------------------ files
 
     def entry(self, commit: Commit, path: str) -> Entry | None:
-        """What lies at a path, `None` where nothing does."""
+        """What lies at a path in a commit, `None` where there is no file: nothing, or a folder."""
+        found = self._below(commit, path)
+        return None if found is None or found.mode == _TREE else found
+
+    def is_folder(self, commit: Commit, path: str) -> bool:
+        """Whether a folder lies at a path in a commit."""
+        found = self._below(commit, path)
+        return found is not None and found.mode == _TREE
+
+    def _below(self, commit: Commit, path: str) -> Entry | None:
         found = Entry(commit.tree, _TREE)
         for name in path.split("/"):
             if found.mode != _TREE:
@@ -149,22 +173,17 @@ class Repository:
         return Entry(str(below.id), int(below.filemode))
 
     def _tree(self, id: str) -> Any:
-        try:
-            return self._repo[id]
-        except KeyError:
-            raise CallerError(self._missing(f"folder {id}")) from None
+        return self._object(id, f"folder {id}")
 
     def content(self, entry: Entry, path: str) -> bytes:
         """The bytes of a file."""
-        try:
+        with self._readable(f"{path!r:.200}, version {entry.id},"):
             found: bytes = self._repo.read(self.library.Oid(hex=entry.id))[1]
-        except KeyError:
-            raise CallerError(self._missing(f"{path!r:.200}, version {entry.id}")) from None
         return found
 
     def _missing(self, what: str) -> str:
         return (
-            f"{what} is not in {self.path!r:.200}: the clone is shallow or partial, or damaged. "
+            f"{what} is not in {self.path!r:.200}: the clone is shallow or partial. "
             "Get what is missing (git fetch --unshallow; git fetch --refetch --no-filter, or a "
             "full clone), and run it again: it goes on where it stopped"
         )
@@ -193,15 +212,13 @@ class Repository:
         return next((a for a, b in self._renames(old.tree, new.tree) if b == path), None)
 
     def _renames(self, old: str, new: str) -> list[tuple[str, str]]:
-        try:
+        with self._readable("what renames are found by"):
             diff = self._tree(old).diff_to_tree(self._tree(new))
             diff.find_similar(
                 flags=self.library.enums.DiffFind.FIND_RENAMES,
                 rename_threshold=_SIMILAR,
                 rename_limit=_MANY,
             )
-        except (KeyError, self.library.GitError) as error:
-            raise CallerError(self._missing(f"what a rename is found by ({error})")) from None
         found = []
         for delta in diff.deltas:
             if delta.status == self.library.enums.DeltaStatus.RENAMED:
