@@ -3,10 +3,8 @@ which chunk."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any, Final
 
@@ -19,13 +17,11 @@ from neo4j_graphrag.components.types import (
 )
 
 from doxa.adapters.annotations import ANNOTATIONS
-from doxa.adapters.carrying import Aside, checked_name, key, label, moment, plain
+from doxa.adapters.carrying import key, label, moment, plain
+from doxa.adapters.evidence import IS_A, Evidence, Ids, Part, Said
 
-__all__ = ["IS_A", "SAYS", "Ids", "Said", "named", "said_by"]
+__all__ = ["named", "said_by"]
 
-SAYS: Final = "SAYS"  # a chunk's text, as said by its document
-IS_A: Final = "IS_A"
-_ASSUMED: Final = "always: the graph states no valid time"
 _NAMES: Final = ("name", "title", "id")
 _PATHLESS: Final = ("document.txt", "inline_text")  # the path of any text that is given as such
 
@@ -44,72 +40,18 @@ def named(node: Neo4jNode) -> str | None:
     return f"{node.label}({json.dumps(written, ensure_ascii=False)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """How events are called: by their content, as the ids of nodes are others in each run."""
-
-    name: str
-
-    def __post_init__(self) -> None:
-        checked_name(self.name)
-
-    @property
-    def prefix(self) -> str:
-        """How the ids of all but claims begin."""
-        return f"neo4j:{self.name}:"
-
-    def claim(self, subject: str, predicate: str, object: Any, text: str | None) -> str:
-        return f"neo4j:claim:{key(subject, predicate, object, text)}"
-
-    def document(self, source: str) -> str:
-        """How the parts begin that are of a document."""
-        return f"{key(source, size=12)}:"
-
-    def part(self, source: str, digest: str) -> str:
-        """A chunk of a document, in the ids of what rests on it."""
-        return f"{self.document(source)}{digest[:24]}"
-
-    def support(self, part: str, claim: str) -> str:
-        return f"{self.prefix}support:{part}:{key(claim)}"
-
-    def citation(self, part: str) -> str:
-        return f"{self.prefix}citation:{part}"
-
-
-@dataclass(slots=True)
-class Said:
-    """What a graph says: events by id, in an order in which they can be recorded; the documents and
-    chunks that it has, as they stand in ids; the claims and citations of each node and of each
-    relationship, by its place; and what can't be recorded."""
-
-    events: dict[str, dict[str, Any]] = field(default_factory=dict)
-    documents: set[str] = field(default_factory=set)
-    parts: set[str] = field(default_factory=set)
-    claims: dict[str, list[str]] = field(default_factory=dict)
-    citations: dict[str, list[str]] = field(default_factory=dict)
-    edges: dict[int, list[str]] = field(default_factory=dict)
-    aside: list[Aside] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A chunk as a source of evidence, by the id of its node."""
-
-    node: str
-    part: str
-    fields: dict[str, Any]
-
-
 def said_by(
     graph: Neo4jGraph,
     config: LexicalGraphConfig,
     ids: Ids,
     source: str | None = None,
     name: Callable[[Neo4jNode], str | None] = named,
-) -> Said:
-    """What a graph says. ``source`` is where that is from which comes from no chunk, ``name`` gives
-    an entity its name."""
-    return _Mapping(graph, config, ids, source, name).run()
+) -> tuple[Said, dict[int, list[str]]]:
+    """What a graph says, and the claims of each relationship by its place. ``source`` is where that
+    is from which comes from no chunk, ``name`` gives an entity its name."""
+    mapping = _Mapping(graph, config, ids, source, name)
+    mapping.run()
+    return mapping.evidence.said(), mapping.edges
 
 
 class _Mapping:
@@ -121,27 +63,20 @@ class _Mapping:
         source: str | None,
         name: Callable[[Neo4jNode], str | None],
     ) -> None:
-        self.graph, self.config, self.ids, self.name = graph, config, ids, name
-        self.said = Said()
-        self.later: list[dict[str, Any]] = []  # supports, then citations
-        self.given = None if source is None else self._of_source(source)
-        self.sources: dict[str, _Source] = {}  # chunk → source
+        self.graph, self.config, self.name = graph, config, name
+        self.evidence = Evidence(ids)
+        self.edges: dict[int, list[str]] = {}
+        self.given = None if source is None else self.evidence.source(source)
+        self.sources: dict[str, Part] = {}  # chunk → source
         self.names: dict[str, str] = {}  # entity → name
-        self.chunks: dict[str, list[_Source]] = {}  # entity → where it is from
+        self.chunks: dict[str, list[Part]] = {}  # entity → where it is from
 
-    def run(self) -> Said:
-        entities = self._lexical()
-        for entity in entities:
+    def run(self) -> None:
+        for entity in self._lexical():
             self._entity(entity)
         for place, edge in enumerate(self.graph.relationships):
             if edge.type not in self.config.lexical_graph_relationship_types:
                 self._edge(place, edge)
-        for event in self.later:
-            self.said.events.setdefault(event["id"], event)
-        return self.said
-
-    def _set_aside(self, place: str, reason: str, text: object = "") -> None:
-        self.said.aside.append(Aside.of(place, reason, text))
 
     # ------------------------------------------------------------ documents and chunks
 
@@ -161,7 +96,7 @@ class _Mapping:
         documents = {node.id: node for node in kinds[document_label]}
         for id, document in documents.items():
             called = self._called(document, chunks.get(id, ()))
-            self.said.documents.add(self.ids.document(called))
+            self.evidence.document(called)
             for chunk in chunks.pop(id, ()):
                 self._chunk(chunk, document, called)
         for chunk in (each for many in chunks.values() for each in many):
@@ -184,43 +119,23 @@ class _Mapping:
         return plain(str(chunk.properties.get(self.config.chunk_text_property, "")))
 
     def _chunk(self, chunk: Neo4jNode, document: Neo4jNode | None, called: str) -> None:
-        text = self._text(chunk)
-        digest = hashlib.sha256(text.encode()).hexdigest()
         given = self.given.fields["id"] if self.given else ""
-        speaker = called or given or f"chunk {digest[:24]}"
         index = chunk.properties.get(self.config.chunk_index_property)
-        where = None if index is None else label(f"chunk {index}")
-        part = self.ids.part(speaker, digest)
-        fields = {
-            "id": speaker,
-            "locator": where,
-            "digest": f"sha256:{digest}",
-            "observed_at": self._observed(document),
-        }
-        source = self.sources[chunk.id] = _Source(chunk.id, part, fields)
-        self.said.documents.add(self.ids.document(speaker))
-        self.said.parts.add(part)
-        if text.strip():
-            (support,) = self._claims(chunk.id, [(speaker, SAYS, text, None)], [source])
-            cited = speaker if where is None else label(f"{speaker}, {where}")
-            event = {"event": "citation", "id": self.ids.citation(part), "text": cited}
-            self.later.append({**event, "supports": [support]})
-            self.said.citations[chunk.id] = [event["id"]]
+        self.sources[chunk.id] = self.evidence.chunk(
+            chunk.id,
+            called or given,
+            self._text(chunk),
+            None if index is None else f"chunk {index}",
+            self._observed(document),
+        )
 
     def _observed(self, document: Neo4jNode | None) -> datetime | None:
         at = None if document is None else document.properties.get("createdAt")
         try:
             return moment(at)
         except ValueError as error:
-            self._set_aside("a document's createdAt", str(error))
+            self.evidence.set_aside("a document's createdAt", str(error))
             return None
-
-    def _of_source(self, name: str) -> _Source:
-        source = label(name)
-        part = self.ids.part(source, hashlib.sha256(b"").hexdigest())
-        self.said.documents.add(self.ids.document(source))
-        self.said.parts.add(part)
-        return _Source("", part, {"id": source})
 
     # ------------------------------------------------------------ entities and relationships
 
@@ -229,76 +144,46 @@ class _Mapping:
         name = self.name(node)
         subject = "" if name is None else label(str(name))
         if not subject:
-            self._set_aside(place, "has no name; give a function that makes one", node.properties)
+            self.evidence.set_aside(
+                place, "has no name; give a function that makes one", node.properties
+            )
             return
         self.names[node.id] = subject
         sources = self.chunks.get(node.id, [self.given] if self.given else [])
         if not sources:
-            self._set_aside(place, "comes from no chunk; give a source", subject)
+            self.evidence.set_aside(place, "comes from no chunk; give a source", subject)
             return
         said = [(subject, IS_A, node.label, None)]
         for property, value in node.properties.items():
             is_name = property in _NAMES and str(value) == name
             if label(property) and not is_name and property not in ANNOTATIONS:
                 said.append((subject, label(property), _json(value), None))
-        self._claims(node.id, said, sources)
+        self.evidence.claims(node.id, said, sources)
 
     def _edge(self, place: int, edge: Neo4jRelationship) -> None:
         ends = edge.start_node_id, edge.end_node_id
         missing = next((end for end in ends if end not in self.names), None)
         about = f"{edge.type} of {ends[0]} and {ends[1]}"
         if missing is not None:
-            self._set_aside(about, f"{missing} is no entity with a name in the graph")
+            self.evidence.set_aside(about, f"{missing} is no entity with a name in the graph")
             return
         one, other = (self.chunks.get(end, []) for end in ends)
         sources = [source for source in one if source in other]
         if not sources and not (one or other) and self.given:
             sources = [self.given]
         if not sources:
-            self._set_aside(about, "its ends come from no common chunk")
+            self.evidence.set_aside(about, "its ends come from no common chunk")
             return
         start, end = (self.names[end] for end in ends)
         predicate = label(edge.type)
         if not predicate:
-            self._set_aside(about, "its type holds nothing but marks")
+            self.evidence.set_aside(about, "its type holds nothing but marks")
             return
         text = None
         if edge.properties:
             written = {name: _json(value) for name, value in sorted(edge.properties.items())}
             text = plain(f"{start} {predicate} {end} {json.dumps(written, ensure_ascii=False)}")
-        supports = self._claims("", [(start, predicate, end, text)], sources)
-        self.said.edges[place] = [self.ids.claim(start, predicate, end, text)] if supports else []
-
-    # ------------------------------------------------------------ events
-
-    def _claims(
-        self,
-        node: str,
-        said: Iterable[tuple[str, str, Any, str | None]],
-        sources: Iterable[_Source],
-    ) -> list[str]:
-        """Claims of a node, with a support from each source; gives the ids of the supports."""
-        supports: list[str] = []
-        for subject, predicate, object, text in said:
-            id = self.ids.claim(subject, predicate, object, text)
-            fields = {"subject": subject, "predicate": predicate, "object": object, "text": text}
-            event = {"event": "claim", "id": id, **fields, "assumed": _ASSUMED}
-            self.said.events.setdefault(id, event)
-            for source in sources:
-                support = self.ids.support(source.part, id)
-                supports.append(support)
-                event = {"event": "support", "id": support, "claim": id, "source": source.fields}
-                self.later.append(event)
-                self._declare(source.node, id)
-            self._declare(node, id)
-        return supports
-
-    def _declare(self, node: str, claim: str) -> None:
-        """A node rests on a claim; a chunk, on all that was extracted from it."""
-        if node:
-            found = self.said.claims.setdefault(node, [])
-            if claim not in found:
-                found.append(claim)
+        self.edges[place] = self.evidence.claims("", [(start, predicate, end, text)], sources)
 
 
 def _json(value: Any) -> Any:

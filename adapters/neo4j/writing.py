@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from neo4j_graphrag.components.kg_writer import KGWriter, KGWriterModel
@@ -13,9 +13,9 @@ from neo4j_graphrag.components.types import LexicalGraphConfig, Neo4jGraph, Neo4
 from pydantic import validate_call
 
 from doxa.adapters.annotations import ANNOTATIONS
-from doxa.adapters.carrying import Earlier, Written, write
+from doxa.adapters.evidence import Ids, Said, record
 from doxa.adapters.judging import Sieve
-from doxa.adapters.neo4j.mapping import Ids, Said, named, said_by
+from doxa.adapters.neo4j.mapping import named, said_by
 
 if TYPE_CHECKING:
     import os
@@ -49,7 +49,7 @@ class LedgerWriter(KGWriter):
         keys: str | os.PathLike[str] | None = None,
     ) -> None:
         self.writer, self.source, self.naming, self.replace = writer, source, naming, replace
-        self.ids, self.workspace = Ids(name), workspace
+        self.ids, self.workspace = Ids("neo4j", name), workspace
         self.sieve = Sieve(ledger, workspace=workspace, keys=keys)
         self._writing = threading.Lock()
 
@@ -65,57 +65,17 @@ class LedgerWriter(KGWriter):
     ) -> KGWriterModel:
         """Records a graph; ``metadata["ledger"]`` says what was written, withdrawn, set aside.
         Raises a `DoxaError`, with nothing handed on, where it can't be recorded."""
-        said = said_by(graph, lexical_graph_config, self.ids, self.source, self.naming)
+        said, edges = said_by(graph, lexical_graph_config, self.ids, self.source, self.naming)
         told = await asyncio.to_thread(self._record, said)
         if self.writer is None:
             metadata = {"statistics": _counted(graph), "files": [], "ledger": told}
             return KGWriterModel(status="SUCCESS", metadata=metadata)
-        done = await self.writer.run(_annotated(graph, said), lexical_graph_config)
+        done = await self.writer.run(_annotated(graph, said, edges), lexical_graph_config)
         return KGWriterModel(status=done.status, metadata={**(done.metadata or {}), "ledger": told})
 
     def _record(self, said: Said) -> dict[str, Any]:
         with self._writing:  # one looks at what is there while no other writes
-            ledger = self.sieve.open
-            earlier = Earlier(ledger, self.workspace)
-            gone = list(self._gone(earlier, said)) if self.replace else []
-            back = list(self._back(earlier, said))
-            new = [event for id, event in said.events.items() if not earlier.has(id)]
-            done = write(ledger, [*gone, *back, *new], self.workspace)
-        return self._told(said, done, new, len(gone), len(back))
-
-    def _gone(self, earlier: Earlier, said: Said) -> Iterator[dict[str, Any]]:
-        """Withdrawals of what rested on chunks that a document of this graph no longer has."""
-        head = f"{self.ids.prefix}support:"
-        for id in earlier.supports(head):
-            document, chunk, _ = id.removeprefix(head).split(":")
-            if f"{document}:" in said.documents and f"{document}:{chunk}" not in said.parts:
-                event = earlier.taken_back(id, "its chunk is no longer in the document")
-                if event is not None:
-                    yield event
-
-    def _back(self, earlier: Earlier, said: Said) -> Iterator[dict[str, Any]]:
-        """What takes those back whose chunk is there again."""
-        for id, event in said.events.items():
-            if event["event"] == "support" and earlier.has(id):
-                back = earlier.come_back(id, "its chunk is in the document again")
-                if back is not None:
-                    yield back
-
-    def _told(
-        self, said: Said, done: Written, new: list[dict[str, Any]], gone: int, back: int
-    ) -> dict[str, Any]:
-        kinds = Counter(event["event"] for event in new)
-        return {
-            "events": done.events,
-            "commits": done.commits,
-            "claims": kinds["claim"],
-            "supports": kinds["support"],
-            "citations": kinds["citation"],
-            "repeated": len(said.events) - len(new),
-            "withdrawn": gone,
-            "restored": back,
-            "set_aside": [aside.as_dict() for aside in (*said.aside, *done.refused)],
-        }
+            return record(self.sieve.open, self.workspace, self.ids, said, replace=self.replace)
 
 
 def _counted(graph: Neo4jGraph) -> dict[str, Any]:
@@ -130,7 +90,7 @@ def _counted(graph: Neo4jGraph) -> dict[str, Any]:
     }
 
 
-def _annotated(graph: Neo4jGraph, said: Said) -> Neo4jGraph:
+def _annotated(graph: Neo4jGraph, said: Said, edges: Mapping[int, list[str]]) -> Neo4jGraph:
     """A copy of a graph that declares what each part of it rests on."""
     nodes = [
         node.model_copy(
@@ -144,13 +104,13 @@ def _annotated(graph: Neo4jGraph, said: Said) -> Neo4jGraph:
         )
         for node in graph.nodes
     ]
-    edges = [
+    relationships = [
         edge.model_copy(
-            update={"properties": _with(edge.properties, claim_ids=said.edges.get(place, []))}
+            update={"properties": _with(edge.properties, claim_ids=edges.get(place, []))}
         )
         for place, edge in enumerate(graph.relationships)
     ]
-    return Neo4jGraph(nodes=nodes, relationships=edges)
+    return Neo4jGraph(nodes=nodes, relationships=relationships)
 
 
 def _with(properties: Mapping[str, Any], **declared: list[str]) -> dict[str, Any]:
