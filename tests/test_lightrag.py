@@ -327,6 +327,21 @@ def test_a_store_of_an_older_version_is_read_without_its_newer_files(
     assert said.object == "Acme"
 
 
+def test_without_the_file_of_the_graph_its_descriptions_are_not_taken_back(
+    ledger: Ledger, store: Callable[..., Path]
+) -> None:
+    import_workspace(ledger, store({"a": ANN, "b": BOB}))
+    texts = summaries(ledger)
+    folder = store({"a": ANN, "b": BOB})
+    (folder / "graph_chunk_entity_relation.graphml").unlink()
+    assert import_workspace(ledger, folder).unchanged
+    assert summaries(ledger) == texts
+    folder = store({"b": BOB})
+    (folder / "graph_chunk_entity_relation.graphml").unlink()
+    assert len(import_workspace(ledger, folder).withdrawn) == 4  # chunks are known without it
+    assert summaries(ledger) == {"Bob is the CEO.", "Bob leads Acme."}
+
+
 @pytest.mark.parametrize("status", ["processing", "failed", "PENDING"])
 def test_of_a_document_in_work_nothing_is_read_and_nothing_taken_back(
     status: str, ledger: Ledger, store: Callable[..., Path]

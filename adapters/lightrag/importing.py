@@ -158,6 +158,8 @@ class _Plan:
     def _replaced(self) -> Iterator[dict[str, Any]]:
         """Withdrawals of descriptions that are not in the graph now, though all that they rest on
         stands. Those that rest on what is gone fall with it."""
+        if not self.said.graph:
+            return
         falling = set(self.withdrawn)
         for kind in ("entity", "relation"):
             for id in self.earlier.artefacts(f"{self.ids.prefix}{kind}:"):

@@ -85,6 +85,7 @@ class Said:
     unsettled: set[str] = field(default_factory=set)  # documents, as they stand in ids
     undecided: set[str] = field(default_factory=set)  # how ids of descriptions begin
     aside: list[Aside] = field(default_factory=list)
+    graph: bool = True  # whether there is a graph, with all descriptions that count
 
 
 def said_by(store: Store, ids: Ids, zone: tzinfo | None = None) -> Said:
@@ -104,7 +105,7 @@ class _Source:
 class _Mapping:
     def __init__(self, store: Store, ids: Ids, zone: tzinfo | None) -> None:
         self.store, self.ids, self.zone = store, ids, zone
-        self.said = Said(aside=list(store.aside))
+        self.said = Said(aside=list(store.aside), graph=store.nodes is not None)
         self.sources: dict[str, _Source] = {}
         # entity or pair → chunk → claims
         self.claims: dict[str | tuple[str, str], dict[str, list[str]]] = {}
