@@ -114,6 +114,22 @@ def test_one_text_unit_in_two_documents_is_two_pieces_of_evidence_and_either_is_
     assert reports(ledger, rows) == {0: False}
 
 
+def test_a_document_that_is_one_text_unit_vouches_for_it_beside_a_longer_one(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    for copy in ({"short.txt": [A1], "long.txt": [A0, A1]}, {"long.txt": [A0, A1], "z.txt": [A1]}):
+        rows = story(documents={**copy, "bob.txt": [B0, B1]})
+        fine = rests(rows, "covariates", 0)
+        assert len(fine.sources) == len(fine.evidence) == 2
+    imported(ledger, tmp_path, rows)
+    (short,) = (rests(rows, "text_units", n) for n in (2,))
+    for source in fine.sources:
+        assert eligible(ledger, *fine.claims) == [True]
+        ledger.withdraw(doxa.Source(source))
+    assert short.sources == fine.sources
+    assert eligible(ledger, *fine.claims) == [False]
+
+
 def test_withdrawing_one_document_leaves_what_does_not_rest_on_it(
     ledger: Ledger, tmp_path: Path
 ) -> None:

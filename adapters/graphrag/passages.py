@@ -69,6 +69,7 @@ class Passages:
         self.documents: dict[str, Source] = {}
         self._by_id: dict[str, str] = {}  # a text unit → its digest
         self._by_digest: dict[str, Passage] = {}
+        self._holders: dict[str, dict[str, Source]] = {}  # a digest → the documents that have it
         self._read_documents(tables)
         self._read_text_units(tables)
 
@@ -131,13 +132,9 @@ class Passages:
         return list(found.values())
 
     def _put(self, id: str, digest: str, text: str | None, sources: list[Source]) -> None:
-        before = self._by_digest.get(digest)
-        known = {source.id: source for source in (before.sources if before else ())}
-        own = source_id(digest)
-        merged = {**known, **{source.id: source for source in sources}}
-        if len(merged) > 1:
-            merged.pop(own, None)
-        passage = Passage(digest, text, tuple(merged.values()) or (Source(own),))
+        held = self._holders.setdefault(digest, {})  # a document may be one text unit, all of it
+        held.update((source.id, source) for source in sources)
+        passage = Passage(digest, text, tuple(held.values()) or (Source(source_id(digest)),))
         self._by_digest[digest] = passage
         self._by_id[id] = digest
 
