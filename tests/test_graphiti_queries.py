@@ -240,6 +240,11 @@ def test_a_ledger_may_be_given_as_its_path(tmp_path: Path) -> None:
     truth = Truth(tmp_path / "led", valid_at=NOW)
     assert truth.judge([E1, E2]).results == [E2]
     truth.close()
+    with doxa.open(tmp_path / "enc", keys=tmp_path / "keys") as ledger:
+        import_graph(ledger, after())
+    truth = Truth(tmp_path / "enc", valid_at=NOW, keys=tmp_path / "keys")
+    assert truth.judge([E1, E2]).results == [E2]
+    truth.close()
 
 
 def test_a_workspace_of_its_own_is_judged_by_itself(ledger: Ledger) -> None:

@@ -277,6 +277,12 @@ def test_a_ledger_may_be_given_as_its_path(tmp_path: Path) -> None:
     truth = Truth(tmp_path / "led", valid_at=NOW)
     assert truth.judge(ALL).left_out == ()
     truth.close()
+    with doxa.open(tmp_path / "enc", keys=tmp_path / "keys") as ledger:
+        import_workspace(ledger, tmp_path / "rag")
+    truth = Truth(tmp_path / "enc", valid_at=NOW, keys=tmp_path / "keys")
+    assert truth.judge(ALL).left_out == ()
+    assert [each["index"] for each in ranked(truth)] == [0, 1, 2]
+    truth.close()
 
 
 @pytest.mark.parametrize("options", [{"unknown": "maybe"}, {"texts": "any"}, {"name": "a/b"}])

@@ -89,6 +89,7 @@ class Truth:
         unknown: Unknown = "drop",
         archived: bool = False,
         texts: Literal["held", "said"] = "held",
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
         if texts not in ("held", "said"):
             raise CallerError(f"texts is {texts!r:.60}; give held or said")
@@ -103,6 +104,7 @@ class Truth:
             unknown=unknown,
             archived=archived,
             annotate=_rests,
+            keys=keys,
         )
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from doxa.adapters.carrying import in_turn, label, plain
@@ -66,6 +66,7 @@ class Truth:
         unknown: Unknown = "drop",
         archived: bool = False,
         texts: Literal["held", "said"] = "held",
+        keys: str | os.PathLike[str] | None = None,
     ) -> None:
         if texts not in ("held", "said"):
             raise CallerError(f"texts is {texts!r:.60}; give held or said")
@@ -79,6 +80,7 @@ class Truth:
             unknown=unknown,
             archived=archived,
             annotate=_rests,
+            keys=keys,
         )
         self.lookup = Lookup(Ids(name))
 
@@ -156,12 +158,11 @@ class Truth:
         """A ``rerank_model_func`` that leaves out chunks which may not be used, then asks
         ``inner`` (of the same form) to rank the others. It sees chunks alone, not entities and
         relationships, and is no gate where LightRAG ends it for taking too long."""
-        sieve = replace(self.sieve, ledger=self.sieve.open, annotate=None)
 
         def rests(view: TruthView, text: str) -> list[list[str]]:
             return [self._of_text(view, claim) for claim in self.lookup.saying(view, text)]
 
-        return reranker(sieve, rests, inner)
+        return reranker(self.sieve, rests, inner)
 
     # -- results
 

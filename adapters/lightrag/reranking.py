@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from doxa.adapters.judging import Found, Sieve
 
@@ -54,10 +54,17 @@ def _kept(sieve: Sieve, rests: Rests, documents: list[str]) -> list[int]:
     found = []
     for place, text in enumerate(documents):
         for claims in rests(view, text) or [[]]:
-            found.append(Found(text, {"claim_ids": claims}, None, item=place))
+            found.append(Found(text, item=_Place(place, {"claim_ids": claims})))
     sifting = sieve.sift(found, view)
     sieve.still(view)
-    return list(dict.fromkeys(each.found.item for each in sifting.kept))
+    return list(dict.fromkeys(each.found.item.place for each in sifting.kept))
+
+
+class _Place(NamedTuple):
+    """Where a text stands among those that were given, and what it rests on."""
+
+    place: int
+    rests: Mapping[str, Any]
 
 
 async def _ranked(
