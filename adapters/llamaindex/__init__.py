@@ -8,11 +8,14 @@ with needed("llama_index", "llamaindex"):
     from doxa.adapters.llamaindex.memory import TruthMemoryBlock
     from doxa.adapters.llamaindex.nodes import RecallEvent, TruthEvent, TruthQuery
     from doxa.adapters.llamaindex.postprocessing import TruthPostprocessor
+    from doxa.adapters.llamaindex.recording import LedgerRecorder, RecordEvent
     from doxa.adapters.llamaindex.retrieving import LedgerRetriever, TruthRetriever
 
 __all__ = [
+    "LedgerRecorder",
     "LedgerRetriever",
     "RecallEvent",
+    "RecordEvent",
     "TruthEvent",
     "TruthGraphStore",
     "TruthMemoryBlock",

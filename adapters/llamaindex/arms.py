@@ -59,8 +59,8 @@ def _unjudged(searching: Any, place: str, inside: tuple[Any, ...]) -> Iterator[s
     elif hasattr(searching, "_retriever"):
         behind = getattr(searching, "_node_postprocessors", None) or ()
         last = max((n for n, each in enumerate(behind) if _judges(each)), default=None)
-        if last is None:
-            yield from _unjudged(searching._retriever, f"{here} > ", inside)
+        look = _unjudged if last is None else _mixing
+        yield from look(searching._retriever, f"{here} > ", inside)
         for each in behind[0 if last is None else last + 1 :]:
             if hasattr(each, "docstore"):  # it fetches further nodes
                 yield f"{here} > {type(each).__name__}, which comes after the judgement"

@@ -25,12 +25,18 @@ from llama_index.core.indices.property_graph import (
     TextToCypherRetriever,
 )
 from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery
 
 import doxa
 from doxa.adapters.answering import UnjudgedArm
-from doxa.adapters.llamaindex import TruthGraphStore, TruthRetriever, check_arms
+from doxa.adapters.llamaindex import (
+    TruthGraphStore,
+    TruthPostprocessor,
+    TruthRetriever,
+    check_arms,
+)
 from doxa.ledger import Ledger
 from tests.frameworks.test_llamaindex import ids
 from tests.frameworks.towns import DAY, TEXTS, town
@@ -109,7 +115,16 @@ def test_it_is_known_which_graph_is_judged(ledger: Ledger, store: SimpleProperty
     check_arms(PGRetriever([around(judged)]))
     check_arms(TruthRetriever(PGRetriever([around(judged)]), ledger))
     check_arms(TruthRetriever(around(store, include_text=False), ledger))
+    behind = [TruthPostprocessor(ledger)]
+    engine = RetrieverQueryEngine.from_args(
+        around(store), llm=MockLLM(), node_postprocessors=behind
+    )
+    check_arms(
+        RetrieverQueryEngine.from_args(around(judged), llm=MockLLM(), node_postprocessors=behind)
+    )
+    mixing = "which puts triplets into the texts of chunks: give it a TruthGraphStore"
     for bad, arm in (
+        (engine, f"RetrieverQueryEngine > LLMSynonymRetriever, {mixing}"),
         (around(store), "LLMSynonymRetriever"),
         (
             PGRetriever([around(judged), around(store)]),
@@ -117,8 +132,7 @@ def test_it_is_known_which_graph_is_judged(ledger: Ledger, store: SimpleProperty
         ),
         (
             TruthRetriever(PGRetriever([around(judged), around(store)]), ledger),
-            "TruthRetriever > PGRetriever[1] > LLMSynonymRetriever, which puts triplets into the "
-            "texts of chunks: give it a TruthGraphStore",
+            f"TruthRetriever > PGRetriever[1] > LLMSynonymRetriever, {mixing}",
         ),
     ):
         with pytest.raises(UnjudgedArm) as refused:
