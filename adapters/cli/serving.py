@@ -82,6 +82,13 @@ def mcp(
     if http is None and (token_file is not None or no_token or host_name):
         raise CallerError("--token-file, --no-token and --host-name go with --http")
     address, token = (None, None) if http is None else _guard(http, token_file, no_token)
+    if address is not None and address.any and not host_name:
+        raise CallerError(
+            f"--http {address.shown} listens everywhere: say with --host-name under which names, "
+            "or addresses, clients ask for it"
+        )
+    if address is None and sys.stdin.isatty():
+        note("waits for a client on stdin, which a host connects; docs/frameworks/mcp.md says how")
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="doxa: %(name)s: %(message)s"
     )
@@ -118,6 +125,8 @@ def _serve(
             from doxa.adapters.mcp.http import bound, serve_http
 
             listening = bound(address)
+            if not address.loopback:
+                note("the token goes over the wire as it is: put a proxy with TLS in front")
             serve_http(service, listening, address, token, names, lambda url: note(f"serves {url}"))
     finally:
         workers.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import Field, create_model
+
+from doxa.adapters.mcp.given import Given
 
 __all__ = [
     "Arguments",
@@ -85,19 +87,15 @@ ValidUntil = Annotated[
 ]
 
 
-class Named(BaseModel):
+class Named(Given):
     """An id together with its workspace."""
-
-    model_config = ConfigDict(extra="forbid")
 
     workspace: str = Field(description='The workspace; "" is the shared one.')
     id: str
 
 
-class Sourced(BaseModel):
+class Sourced(Given):
     """A source with what is known of it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str = Field(description="The source's name or id, such as city register.")
     locator: str | None = Field(None, description="The place in it: a page, a line, a URL part.")
@@ -123,19 +121,8 @@ Because = Annotated[
 ]
 
 
-class Arguments(BaseModel):
-    """What every tool's arguments are: an unknown one is refused, not dropped; null is left out,
-    since some clients send it for what they leave out."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        needed = {name for name, field in cls.model_fields.items() if field.is_required()}
-        return {name: value for name, value in given.items() if value is not None or name in needed}
+class Arguments(Given):
+    """What every tool's arguments are."""
 
 
 class Looking(Arguments):
@@ -166,10 +153,8 @@ class Recalling(Looking):
     seen_revision: SeenRevision = None
 
 
-class Offered(BaseModel):
+class Offered(Given):
     """A text of your own, to be judged."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str = Field(description="Your id for it.")
     text: str | None = Field(None, description="The text; left out where artefact is given.")

@@ -50,6 +50,11 @@ class Address:
             return False
 
     @property
+    def any(self) -> bool:
+        """Whether it is no address of its own, but all that this machine has."""
+        return self.host in ("0.0.0.0", "::")
+
+    @property
     def shown(self) -> str:
         """The host as it stands in an address of the web."""
         return f"[{self.host}]" if ":" in self.host else self.host

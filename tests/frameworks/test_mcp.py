@@ -204,6 +204,23 @@ def test_a_value_is_recorded_as_it_was_given(alice: Agent, value: object) -> Non
     assert alice.ask("doxa_view", subject=subject, predicate="is")["values"] == [value]
 
 
+def test_lists_and_objects_are_understood_as_the_text_of_their_json(alice: Agent) -> None:
+    """As some hosts send them; where a text is wanted, it stays one."""
+    alice.ask("doxa_claim", subject="fay", predicate="p", object='{"a": 1}', id="fay-1",
+              source='{"id": "letter", "locator": "p. 2"}')  # fmt: skip
+    alice.ask("doxa_claim", subject="fay", predicate="q", object="[1]", id="fay-2",
+              because='["fay-1", "{\\"workspace\\": \\"\\", \\"id\\": \\"fay-1\\"}"]')  # fmt: skip
+    alice.ask("doxa_claim", subject="fay", predicate="r", object=1, id="fay-3", because="fay-2")
+    seen = alice.ask("doxa_view", subject="fay", standing="any", limit="2")
+    assert [one["object"] for one in seen["claims"]] == ['{"a": 1}', "[1]"]
+    assert {one["standing"] for one in seen["claims"]} == {"reported"}
+    assert "letter" in alice.text("doxa_why", id="fay-3")
+    block = alice.ask("doxa_assemble", query="Fay?", candidates=json.dumps(
+        [{"id": "t", "text": "Fay.", "facts": '["fay-3"]', "score": "2"}]))  # fmt: skip
+    assert [one["id"] for one in block["printed"]] == ["t"]
+    assert "source" in alice.fails("doxa_support", claim="fay-1", source='{"id": "x", "page": 2}')
+
+
 def test_a_correction_may_bound_what_it_replaces(alice: Agent) -> None:
     alice.ask("doxa_claim", subject="flo", predicate="rank", object=1, id="rank", source="s",
               valid_from="2024-01-01", valid_until="2024-12-31")  # fmt: skip

@@ -250,6 +250,8 @@ def test_a_server_that_can_not_be_guarded_is_not_begun(folder: Path, tmp_path: P
     assert (code, "--http needs a bearer token" in line) == (2, True)
     code, line = refused(folder, "--http", "0.0.0.0:0", "--no-token")
     assert (code, "loopback only" in line) == (2, True)
+    code, line = refused(folder, "--http", "0.0.0.0:0", DOXA_MCP_TOKEN=TOKEN)
+    assert (code, "say with --host-name" in line) == (2, True)
     code, line = refused(folder, "--http", "0", DOXA_MCP_TOKEN="s3cret")
     assert (code, "16 or more" in line, "s3cret" in line) == (2, True, False)
     code, line = refused(folder, "--http", "0", "--token-file", tmp_path / "none")
@@ -262,6 +264,15 @@ def test_a_server_that_can_not_be_guarded_is_not_begun(folder: Path, tmp_path: P
         port = taken.getsockname()[1]
         code, line = refused(folder, "--http", port, "--no-token")
     assert (code, f"can't listen on 127.0.0.1:{port}" in line) == (2, True)
+
+
+def test_all_addresses_are_served_under_the_names_that_were_given(folder: Path) -> None:
+    names = ("--http", "0.0.0.0:0", "--host-name", "doxa.example")
+    with serving(folder, *names, DOXA_MCP_TOKEN=TOKEN) as site:
+        known = {"Authorization": f"Bearer {TOKEN}", "MCP_Protocol_Version": "2025-06-18"}
+        assert site.post(Host="doxa.example", **known)[0] == 200
+        assert site.post(Host="0.0.0.0", **known)[0] == 421
+        assert "a proxy with TLS" in site.log.read_text()
 
 
 def test_a_token_that_others_can_read_is_told_of(folder: Path, tmp_path: Path) -> None:
