@@ -113,7 +113,7 @@ OTHERS = {
     "export",
     "set-aside",
     *("import-markdown", "lint", "fix", "check"),
-    *("import-graphrag", "import-lightrag", "import-graphiti"),
+    *("import-git", "import-graphrag", "import-lightrag", "import-graphiti"),
     "demo",
     "mcp",
     "plane",

@@ -21,11 +21,12 @@ from doxa.engine.graph import CLAIM, NONE, entity
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
 
-__all__ = ["IMPORTED", "SETTINGS", "SUBJECT", "Cursor", "Recorded"]
+__all__ = ["IMPORTED", "KIND", "SETTINGS", "SUBJECT", "Cursor", "Recorded"]
 
 SUBJECT: Final = "git:"  # before the name of an import, what is said of the import itself
 IMPORTED: Final = "imported"
 SETTINGS: Final = "settings"
+KIND: Final = "import"
 _CURSOR: Final = re.compile(r"(.*)@([0-9a-f]{40})(?:~[0-9]+)?", re.DOTALL)
 _CELL: Final = re.compile(r"[0-9a-f]{40}(?:~[0-9]+)?#([0-9]+)\.[0-9]+")
 
@@ -50,7 +51,12 @@ class Recorded:
         fold, self.k = ledger._stream.capture()
         self.belief, self.graph = fold.belief, fold.belief.graph
         self.payload, self.workspace, self.name = ledger._stream.payload, workspace, name
-        self._rows = {row: id for row, id in self._of(IMPORTED) if _CURSOR.fullmatch(id)}
+        kind = self.graph.names.find(KIND)
+        self._rows = {
+            row: id
+            for row, id in self._of(IMPORTED)
+            if self.graph.c_kind[row] == kind and _CURSOR.fullmatch(id)
+        }
         own = [row for row, id in self._rows.items() if self._owner(id) == name]
         self._commits = {self._commit(self._rows[row]): row for row in own}
         self.cursor = self._cursor(own[-1]) if own else None

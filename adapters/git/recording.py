@@ -11,7 +11,7 @@ from doxa.adapters.git.changes import Live, Stamp, Writer
 from doxa.adapters.git.course import Asked
 from doxa.adapters.git.line import Placed
 from doxa.adapters.git.reading import Reader, version_of
-from doxa.adapters.git.recorded import IMPORTED, SETTINGS, SUBJECT, Cursor, Recorded
+from doxa.adapters.git.recorded import IMPORTED, KIND, SETTINGS, SUBJECT, Cursor, Recorded
 from doxa.adapters.git.report import KeptOut, SetAside
 from doxa.adapters.git.repository import Commit, Entry, Repository
 from doxa.adapters.git.rows import Unsound, Version
@@ -170,7 +170,7 @@ class Recording:
                 subject,
                 SETTINGS,
                 self.settings.as_dict(),
-                kind="import",
+                kind=KIND,
             )
         files = {
             path: {
@@ -181,7 +181,7 @@ class Recording:
             for path, file in self.files.items()
         }
         said = {"commit": commit.id, "round": self.round, "files": files}
-        writer.claim(base, subject, IMPORTED, said, kind="import")
+        writer.claim(base, subject, IMPORTED, said, kind=KIND)
         if self.cursor is not None:
             writer.correct(f"{base}>", self.cursor.id, base)
         paths = {path: file["path"] or "" for path, file in files.items()}
