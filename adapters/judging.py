@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from doxa.adapters.annotations import OURS, annotated, declared
+from doxa.adapters.annotations import ANNOTATIONS, OURS, annotated, declared
 from doxa.engine import times
 from doxa.engine.errors import CallerError, ViewMoved
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
@@ -36,6 +36,7 @@ Unknown = Literal["drop", "flag", "keep"]
 UNKNOWN: Final = "unknown"  # the status of what declares nothing that the ledger knows
 _WORDLESS: Final = "(no words)"  # what an image says: it is judged by what it declares
 _JUDGED: Final = tuple(key for key in OURS if key.startswith("truth_"))
+_KEYS: Final = {name: key for key, name in ANNOTATIONS.items()}
 _opening = threading.Lock()
 
 
@@ -197,13 +198,14 @@ class Sieve:
             for number, (one, fields) in enumerate(zip(found, known, strict=True))
         ]
         judged = self.open.judge_candidates(candidates, view, archived=self.archived)
+        at = _coordinates(view)
         kept: list[Kept] = []
         left_out: list[LeftOut] = []
         for one, fields, judgement in zip(found, known, judged, strict=True):
             if judgement.eligible:
-                kept.append(Kept(one, _notes(view, one, fields, judgement), judgement))
+                kept.append(Kept(one, _notes(at, one, fields, judgement), judgement))
             elif self.unknown != "drop" and self.unheard_of(view, fields):
-                flag = _flag(view, one, judgement) if self.unknown == "flag" else {}
+                flag = _flag(at, one, judgement) if self.unknown == "flag" else {}
                 kept.append(Kept(one, flag, None))
             else:
                 left_out.append(_left_out(one, judgement))
@@ -309,25 +311,25 @@ def _is_source(view: TruthView, name: str) -> bool:
 
 
 def _notes(
-    view: TruthView, one: Found, fields: Mapping[str, Any], judgement: Sifted
+    at: Mapping[str, Any], one: Found, fields: Mapping[str, Any], judgement: Sifted
 ) -> dict[str, Any]:
     """What is noted beside a result that may be used."""
-    said = {key: text for key, text in annotated(fields).items() if key not in one.metadata}
+    new = {name: value for name, value in fields.items() if _KEYS[name] not in one.metadata}
     return {
         **_stale(one),
-        **said,
+        **annotated(new),
         "truth_status": str(judgement.standing),
         "truth_label": judgement.label,
         "valid_from": _iso(judgement.valid_from),
         "valid_to": _iso(judgement.valid_to),
-        **_coordinates(view),
+        **at,
     }
 
 
-def _flag(view: TruthView, one: Found, judgement: Sifted) -> dict[str, Any]:
+def _flag(at: Mapping[str, Any], one: Found, judgement: Sifted) -> dict[str, Any]:
     """What is noted beside a result of which the ledger knows nothing."""
     said = {"truth_status": UNKNOWN, "truth_reason": str(judgement.reason)}
-    return {**_stale(one), **said, **_coordinates(view)}
+    return {**_stale(one), **said, **at}
 
 
 def _stale(one: Found) -> dict[str, Any]:
@@ -395,5 +397,4 @@ def _of_hit(view: TruthView, hit: Hit) -> Kept:
 
 def _left_out(one: Found, judgement: Sifted) -> LeftOut:
     standing = None if judgement.standing is None else str(judgement.standing)
-    detail = judgement.detail or ""
-    return LeftOut(one, str(judgement.reason), detail, judgement.about, standing)
+    return LeftOut(one, str(judgement.reason), judgement.detail or "", judgement.about, standing)
