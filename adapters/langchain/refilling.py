@@ -56,7 +56,6 @@ class Search:
         self.number = max(self.k or 0, own)
         self.fetched = given.get("fetch_k") or _FETCHED
         self.view: TruthView | None = None
-        self._sifting: Sifting | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -68,8 +67,9 @@ class Search:
             asked["fetch_k"] = max(self.fetched, self.number)
         return asked
 
-    def take(self, documents: Any) -> bool:
-        """Judges what was brought; whether that is enough, or all there is."""
+    def step(self, documents: Any) -> Sifting | None:
+        """Judges what was brought: what it came to, or none where more is to be asked for. Raises
+        `ViewMoved` where the truth moved meanwhile."""
         if not isinstance(documents, list | tuple):
             raise CallerError(
                 f"the retriever brought a {type(documents).__name__} where a list of Documents is "
@@ -78,18 +78,14 @@ class Search:
         found = as_found(documents)
         if self.view is None:
             self.view = self.sieve.view(*self.times)
-        self._sifting = self.sieve.sift(found, self.view)
-        if self.k is None or self.key is None or len(self._sifting.kept) >= self.k:
-            return True
-        if len(found) < self.number or self.number >= MOST:
-            return True
+        sifting = self.sieve.sift(found, self.view)
+        enough = self.k is None or self.key is None or len(sifting.kept) >= self.k
+        if enough or len(found) < self.number or self.number >= MOST:
+            return self._done(sifting)
         self.number = min(2 * self.number, MOST)
-        return False
+        return None
 
-    def done(self) -> Sifting:
-        """What it came to. Raises `ViewMoved` where the truth moved meanwhile."""
-        sifting = self._sifting
-        assert sifting is not None, "nothing was taken"
+    def _done(self, sifting: Sifting) -> Sifting:
         self.sieve.still(sifting.view)
         if self.k is None or len(sifting.kept) <= self.k:
             return sifting

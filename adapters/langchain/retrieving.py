@@ -172,16 +172,17 @@ class TruthRetriever(_OfLedger):
         )
 
     def _sift(self, query: str, config: Any, search: Search) -> Sifting:
-        while not search.take(self.retriever.invoke(query, config, **search.arguments)):
-            pass
-        return search.done()
+        while True:
+            sifting = search.step(self.retriever.invoke(query, config, **search.arguments))
+            if sifting is not None:
+                return sifting
 
     async def _asift(self, query: str, config: Any, search: Search) -> Sifting:
-        done = False
-        while not done:
+        while True:
             found = await self.retriever.ainvoke(query, config, **search.arguments)
-            done = await asyncio.to_thread(search.take, found)
-        return await asyncio.to_thread(search.done)
+            sifting = await asyncio.to_thread(search.step, found)
+            if sifting is not None:
+                return sifting
 
 
 class LedgerRetriever(_OfLedger):
