@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 DAY = "2024-01-02T09:00:00Z"
@@ -66,8 +67,8 @@ def mention(of: dict[str, Any], by: dict[str, Any]) -> dict[str, Any]:
 
 
 def before() -> dict[str, Any]:
-    """The graph after the first episode."""
-    return {
+    """The graph after the first episode; each time a copy."""
+    graph = {
         "nodes": [ANN, ACME],
         "edges": [E1],
         "episodes": [P1],
@@ -75,11 +76,12 @@ def before() -> dict[str, Any]:
         "communities": [],
         "community_edges": [],
     }
+    return copy.deepcopy(graph)
 
 
 def after() -> dict[str, Any]:
-    """The graph after the second, which has overwritten the first edge."""
-    return {
+    """The graph after the second, which has overwritten the first edge; each time a copy."""
+    graph = {
         "nodes": [ANN, node("n2", "Bob", "Bob leads Acme."), ACME],
         "edges": [{**E1, **ENDED}, E2],
         "episodes": [P1, P2],
@@ -96,3 +98,4 @@ def after() -> dict[str, Any]:
             for uuid in ("n1", "n2", "n3")
         ],
     }
+    return copy.deepcopy(graph)
