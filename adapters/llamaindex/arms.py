@@ -79,7 +79,7 @@ def _mixing(retriever: Any, place: str, inside: tuple[Any, ...]) -> Iterator[str
         if retriever.include_text and not _judged_graph(retriever):
             yield f"{here}, which puts triplets into the texts of chunks: give it a TruthGraphStore"
         return
-    for name in {*_MERGING.values(), "retriever"}:
+    for name in sorted({*_MERGING.values(), "retriever"}):
         arms = getattr(retriever, name, None) or []
         for number, arm in enumerate(arms if isinstance(arms, list) else [arms]):
             yield from _mixing(arm, f"{here}[{number}] > ", inside)

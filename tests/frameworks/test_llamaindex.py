@@ -226,6 +226,44 @@ def test_claim_ids_survive_the_rechunking_of_a_citation_engine(ledger: Ledger) -
     assert "claim_ids" not in str(answer)
 
 
+def test_a_retriever_is_asked_for_more_until_enough_may_be_believed(ledger: Ledger) -> None:
+    asked: list[int] = []
+
+    class Numbered(Given):
+        similarity_top_k = 2
+
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            asked.append(self.similarity_top_k)
+            return list(self.nodes[: self.similarity_top_k])
+
+    gone = [
+        node(Text(f"g{n}", "Ada works at the mill.", {"claim_ids": "work"}, False))
+        for n in range(9)
+    ]
+    inner = Numbered([*gone, node(TEXTS[1]), node(TEXTS[3]), node(TEXTS[7])])
+    assert TruthRetriever(inner, ledger, valid_at=DAY).retrieve(QUESTION) == []
+    for top_k, kept, numbers in (
+        (1, ["d-lisbon"], [2, 4, 8, 16]),
+        (2, ["d-lisbon", "d-bakes"], [2, 4, 8, 16]),
+        (5, ["d-lisbon", "d-bakes", "d-hostile"], [5, 10, 20]),
+    ):
+        retriever = TruthRetriever(inner, ledger, valid_at=DAY, top_k=top_k)
+        asked.clear()
+        assert ids(retriever.retrieve(QUESTION)) == kept
+        assert asked == numbers
+        assert ids(asyncio.run(retriever.aretrieve(QUESTION))) == kept
+        assert asked == numbers * 2
+    assert inner.similarity_top_k == 2
+    once = TruthRetriever(Given(inner.nodes), ledger, valid_at=DAY, top_k=1)
+    assert ids(once.retrieve(QUESTION)) == ["d-lisbon"]
+    index = VectorStoreIndex([each.node for each in inner.nodes], embed_model=MockEmbedding(4))
+    searched = TruthRetriever(index.as_retriever(similarity_top_k=1), ledger, valid_at=DAY, top_k=3)
+    assert len(searched.retrieve(QUESTION)) == 3
+    for wrong in (0, True, "3"):
+        with pytest.raises(doxa.CallerError, match="top_k is"):
+            TruthRetriever(inner, ledger, top_k=wrong)  # type: ignore[arg-type]
+
+
 def test_nothing_behind_a_node_is_entered_after_the_judgement(ledger: Ledger) -> None:
     secret = TextNode(id_="secret", text="Ada lives in London.", metadata={"claim_ids": "home"})
     inner = IndexNode(
