@@ -282,6 +282,22 @@ def test_a_namesake_elsewhere_makes_a_self_claim_ambiguous(ledger: Ledger, tmp_p
     assert ambiguous(ledger) == ["n:new/a@1", "n:old/a@1"]
 
 
+def test_a_namesake_that_can_not_be_read_leaves_the_other_in_doubt(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    files: dict[str, str | bytes] = {"x/plan.md": "1", "y/plan.md": b"\xff"}
+    files["new.md"] = text(supersedes="plan")
+    folder = write(tmp_path / "n", files)
+    assert meanings(import_corpus(ledger, folder)) == [("plan", "ambiguous")]
+    assert ambiguous(ledger) == ["n:new@1", "n:x/plan@1"]
+    write(folder, {"y/plan.md": "2"})
+    import_corpus(ledger, folder)
+    assert ambiguous(ledger) == ["n:x/plan@1", "n:y/plan@1"]
+    (folder / "y/plan.md").unlink()
+    import_corpus(ledger, folder)
+    assert standing(ledger, "n:x/plan@1") == "superseded"
+
+
 # ---------------------------------------------------------------- what can't be imported
 
 

@@ -204,8 +204,11 @@ class _Import:
         """Has the next plan do without what can't be recorded: an edge, or a memo."""
         without, unlinked = set(self.options.without), set(self.options.unlinked)
         paths = {memo.key: memo.path for memo in self.corpus.memos}
-        for index, error in sorted(problems.items()):
-            step = steps[index]
+        read = {memo.key for memo in self.corpus.memos if memo.usable} - without
+        wrong = [(steps[index], error) for index, error in sorted(problems.items())]
+        # In a ring with an edge of a memo that can't be read now, that one stays as it was.
+        first = [(step, error) for step, error in wrong if step.edge is None or step.key in read]
+        for step, error in first or wrong:
             path = paths.get(step.key, step.key)
             if step.edge is not None:
                 if (step.key, step.edge) not in unlinked:

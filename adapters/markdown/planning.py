@@ -64,7 +64,7 @@ class _Planner:
         for memo, claim in placed:
             self._settle(memo.key, memo.path, claim, self._wanted(memo, claim))
         for key, old in frozen.items():
-            self._settle(key, old.path or key, old.id, self._carried_on(old))
+            self._settle(key, old.path or key, old.id, self._carried_on(key, old))
         return self.result
 
     def _takes(self, memo: Memo) -> bool:
@@ -252,7 +252,8 @@ class _Planner:
             named = edge.reference.stem
             if edge.meaning is Meaning.SELF or (memo.key, named) in self.options.unlinked:
                 continue
-            if any(each.path in self.erased for each in edge.carriers):
+            erased = any(each.path in self.erased for each in edge.carriers)
+            if erased and edge.meaning is not Meaning.AMBIGUOUS:
                 note = f"{memo.path}: {named!r} was erased, and nothing more is recorded of it"
                 self.result.notes.append(note)
                 continue
@@ -270,7 +271,7 @@ class _Planner:
             found.append(_Wanted(named, event, meaning))
         return found
 
-    def _carried_on(self, old: Wording) -> list[_Wanted]:
+    def _carried_on(self, key: str, old: Wording) -> list[_Wanted]:
         """The edges of a memo that can't be read now, to the latest wordings of what they name."""
         found = []
         for edge in _own(old):
@@ -281,7 +282,9 @@ class _Planner:
                 "corrects": self._newest(event.corrects),
                 "candidates": tuple(self._newest(each) or each for each in event.candidates),
             }
-            found.append(_Wanted(edge.id, event.model_copy(update=update), None))
+            if (key, edge.id) not in self.options.unlinked:
+                event = event.model_copy(update=update)
+            found.append(_Wanted(edge.id, event, None))
         return found
 
     def _newest(self, claim: str | None) -> str | None:
@@ -377,9 +380,12 @@ def _said(edge: Named, claim: str, claims: Sequence[str]) -> tuple[Meaning, Mapp
         return Meaning.RESOLVED, {"corrects": claims[0], "by": claim}
     if edge.meaning is Meaning.CYCLE and claims:
         return Meaning.CYCLE, {"unresolved": name, "candidates": tuple(sorted({claim, claims[0]}))}
-    if edge.meaning is Meaning.AMBIGUOUS and len(claims) > 1:
-        by = {} if claim in claims else {"by": claim}
-        return Meaning.AMBIGUOUS, {"unresolved": name, "candidates": tuple(sorted(claims)), **by}
+    if edge.meaning is Meaning.AMBIGUOUS and {*claims} - {claim}:
+        # Where but one of the files can be read, the memo itself makes the second candidate that
+        # is needed: in doubt with the other rather than neither.
+        named = {*claims} if len(claims) > 1 else {*claims, claim}
+        by = {} if claim in named else {"by": claim}
+        return Meaning.AMBIGUOUS, {"unresolved": name, "candidates": tuple(sorted(named)), **by}
     meaning = Meaning.AMBIGUOUS if edge.meaning is Meaning.AMBIGUOUS else Meaning.DANGLING
     return meaning, {"unresolved": name, "by": claim}
 
