@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from doxa.adapters.annotations import ANNOTATIONS, OURS, annotated, declared
@@ -43,8 +44,8 @@ _opening = threading.Lock()
 @dataclass(frozen=True, slots=True)
 class Found:
     """One result of a framework's search: its own id, its text, what is kept beside it, and its
-    score, higher being better (``None``: its place says how good it is). ``item`` is the result
-    itself."""
+    score, higher being better (``None`` or NaN: its place says how good it is). ``item`` is the
+    result itself."""
 
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -122,8 +123,7 @@ class Sieve:
     ids that the ledger never had: ``drop``, ``flag`` (kept, with the status ``unknown``) or
     ``keep`` (as they are). ``annotate`` gives what a result rests on, where its metadata does not
     say it in the documented keys: a function from a `Found` to a mapping of these keys, or `None`.
-    ``keys`` is the file of the keys of an encrypted ledger that is given by its path.
-    Raises `CallerError`.
+    ``keys`` is the file of keys of an encrypted ledger given by its path. Raises `CallerError`.
     """
 
     ledger: Ledger | str | os.PathLike[str]
@@ -249,7 +249,8 @@ class Sieve:
         candidates = []
         for number, one in enumerate(found):
             unique = one.id if one.id and count_of[one.id] == 1 else f"#{number + 1}"
-            score = 1 / (1 + number) if one.score is None else one.score
+            told = one.score if one.score is not None and isfinite(one.score) else None
+            score = 1 / (1 + number) if told is None else told
             fields = self._declared(one, view)
             candidates.append({"id": unique, "text": one.text, "score": score, **fields})
         return self.open.assemble(

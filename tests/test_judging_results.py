@@ -148,6 +148,14 @@ def test_what_is_unknown_never_gets_into_a_block(town: Ledger) -> None:
     assert "Ada." in block.text
 
 
+def test_a_score_that_is_no_number_costs_no_result_its_place_in_a_block(town: Ledger) -> None:
+    sieve = at(town)
+    scores = [float("nan"), float("inf"), None, 0.1]
+    found = [Found("Ada.", {"claim_ids": "home"}, f"d{n}", each) for n, each in enumerate(scores)]
+    block = sieve.assemble("Who?", found, sieve.view(), budget=2000)
+    assert block.ids == ("d0", "d1", "d2", "d3")
+
+
 def test_a_withdrawn_source_takes_what_names_it(town: Ledger) -> None:
     found = [Found("Ada works at the mill.", {"source_ids": ["rumour"]}, "d")]
     assert statuses(at(town).filter(found)) == {"d": "reported"}
