@@ -138,8 +138,6 @@ def told(view: doxa.TruthView) -> dict[str, dict[str, Any]]:
     """What a view holds of the rows: by subject and column."""
     found: dict[str, dict[str, Any]] = {}
     for claim in view.claims():
-        if claim.kind == "import":
-            continue
         row = found.setdefault(claim.subject, {})
         assert claim.predicate not in row, (claim, row)
         row[claim.predicate] = claim.object
@@ -148,8 +146,8 @@ def told(view: doxa.TruthView) -> dict[str, dict[str, Any]]:
 
 def recorded_at(ledger: doxa.Ledger, name: str) -> dict[str, int]:
     """When each commit was recorded, that touched a file of an import."""
-    view = ledger.view(valid_at=FAR)
+    view = ledger.view(valid_at=FAR, workspace="git", shared=False)
     return {
         claim.object["commit"]: times.instant(claim.recorded_at)
-        for claim in view.claims(subject=f"git:{name}", predicate="imported", standing="any")
+        for claim in view.claims(subject=name, predicate="imported", standing="any")
     }

@@ -414,7 +414,7 @@ def test_after_a_broken_version_it_goes_on_from_the_last_sound_one(repo: Make) -
         add(made, table(k="1"), START + 2 * DAY)
         report = take(ledger, made.done())
         assert (report.added, report.corrected, report.withdrawn, report.set_aside) == (0, 0, 2, ())
-        state = ledger.view(valid_at=FAR).value("git:d.csv", "imported")
+        state = ledger.view(valid_at=FAR, workspace="git").value("d.csv", "imported")
         assert state["files"]["d.csv"]["set_aside"] is None
 
 
@@ -438,6 +438,19 @@ def test_a_workspace_of_its_own_knows_nothing_of_another(repo: Make) -> None:
         assert take(ledger, made, workspace="w").added == 2
         assert take(ledger, made).added == 2
         assert take(ledger, made, workspace="w").unchanged
+
+
+def test_who_asks_about_the_rows_does_not_come_upon_the_import(repo: Make) -> None:
+    with doxa.open(clock=clock) as ledger:
+        take(ledger, repo(table(k="1"), table(k="2")))
+        take(ledger, repo(table(k="1")), name="staff", workspace="w")
+        question = "What was imported, from which commit, with which settings, of d.csv?"
+        for workspace in ("", "w"):
+            view = ledger.view(valid_at=FAR, workspace=workspace)
+            assert "imported" not in str(ledger.assemble(question, view=view, budget=9_000))
+            assert {claim.predicate for claim in view.claims(standing="any")} == {"id", "a"}
+        view = ledger.view(valid_at=FAR, workspace="git:w")
+        assert view.value("staff", "imported")["files"]["d.csv"]["set_aside"] is None
 
 
 def test_another_writer_in_between_is_no_obstacle(

@@ -167,7 +167,7 @@ class Writer:
         object: Any,
         source: dict[str, Any] | None = None,
         bounds: dict[str, Any] | None = None,
-        kind: str = "fact",
+        **more: str,
     ) -> None:
         """A claim that the commit makes; without bounds its valid time is assumed."""
         timed = {**self._since, "assumed": self._assumed} if bounds is None else bounds
@@ -178,14 +178,16 @@ class Writer:
                 "subject": subject,
                 "predicate": predicate,
                 "object": object,
-                "kind": kind,
                 "source": self._source if source is None else source,
                 **timed,
                 **self._all,
+                **more,
             }
         )
 
-    def correct(self, id: str, old: str, by: str, bounds: dict[str, Any] | None = None) -> None:
+    def correct(
+        self, id: str, old: str, by: str, bounds: dict[str, Any] | None = None, **more: str
+    ) -> None:
         """A claim in place of another: at all times at which that applied or, where its valid time
         is from a commit on, from this one on."""
         portion = {} if self._since else bounds or {"valid_from": None, "valid_to": None}
@@ -198,6 +200,7 @@ class Writer:
                 "reason": self._reason,
                 **portion,
                 **self._all,
+                **more,
             }
         )
 

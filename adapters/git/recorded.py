@@ -1,7 +1,8 @@
 """What a ledger holds of an import: how far it came, and which claim each cell is.
 
 All of it is found by ids. What the commit SHA said under the name NAME are the claims
-``NAME@SHA#F.N`` (the N-th change of the F-th file); ``NAME@SHA`` says how far the import came, and
+``NAME@SHA#F.N`` (the N-th change of the F-th file). How far the import came is said by
+``NAME@SHA``, in a workspace of its own, so that nobody who asks about the rows comes upon it; it
 has ``~2``, ``~3``, … behind it after the history was rewritten so many times.
 """
 
@@ -21,9 +22,8 @@ from doxa.engine.graph import CLAIM, NONE, entity
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
 
-__all__ = ["IMPORTED", "KIND", "SETTINGS", "SUBJECT", "Cursor", "Recorded"]
+__all__ = ["IMPORTED", "KIND", "SETTINGS", "Cursor", "Recorded", "own_place"]
 
-SUBJECT: Final = "git:"  # before the name of an import, what is said of the import itself
 IMPORTED: Final = "imported"
 SETTINGS: Final = "settings"
 KIND: Final = "import"
@@ -44,6 +44,15 @@ class Cursor:
     valid_at: int
 
 
+def own_place(workspace: str) -> str:
+    """The workspace in which imports into a workspace say how far they came.
+
+    >>> own_place(""), own_place("staff")
+    ('git', 'git:staff')
+    """
+    return f"git:{workspace}" if workspace else "git"
+
+
 class Recorded:
     """What a ledger's workspace holds of the import with a name, at its head."""
 
@@ -51,10 +60,11 @@ class Recorded:
         fold, self.k = ledger._stream.capture()
         self.belief, self.graph = fold.belief, fold.belief.graph
         self.payload, self.workspace, self.name = ledger._stream.payload, workspace, name
+        self.place = own_place(workspace)
         kind = self.graph.names.find(KIND)
         self._rows = {
             row: id
-            for row, id in self._of(IMPORTED)
+            for row, id in self._of(IMPORTED, self.place)
             if self.graph.c_kind[row] == kind and _CURSOR.fullmatch(id)
         }
         own = [row for row, id in self._rows.items() if self._owner(id) == name]
@@ -73,10 +83,10 @@ class Recorded:
         assert found is not None, id
         return found[2]
 
-    def _of(self, predicate: str) -> Iterator[tuple[int, str]]:
-        """The claims of a predicate in the workspace, in log order, with their ids."""
+    def _of(self, predicate: str, workspace: str) -> Iterator[tuple[int, str]]:
+        """The claims of a predicate in a workspace, in log order, with their ids."""
         graph = self.graph
-        code, place = graph.names.find(predicate), graph.names.find(self.workspace)
+        code, place = graph.names.find(predicate), graph.names.find(workspace)
         if NONE not in (code, place):
             for row in self.belief.of_predicate(code):
                 if graph.c_ws[row] == place:
@@ -114,7 +124,7 @@ class Recorded:
 
     def settings(self) -> Any:
         """How the files of the import were read."""
-        number = self.graph.find(self.workspace, f"{self.name}@{SETTINGS}")
+        number = self.graph.find(self.place, f"{self.name}@{SETTINGS}")
         event = None if number == NONE else self.payload(self.graph.position_of(number))
         return event.object if isinstance(event, ev.Claim) and not event.erased else None
 
@@ -125,7 +135,7 @@ class Recorded:
         graph, before = self.graph, f"{self.name}@"
         found: dict[RowKey, dict[str, str]] = {key: {} for key in version.rows}
         for column in {column for row in version.rows.values() for column in row.cells}:
-            for row, id in self._of(column):
+            for row, id in self._of(column, self.workspace):
                 if not id.startswith(before):
                     continue
                 cell = _CELL.fullmatch(id, len(before))

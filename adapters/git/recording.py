@@ -11,7 +11,7 @@ from doxa.adapters.git.changes import Live, Stamp, Writer
 from doxa.adapters.git.course import Asked
 from doxa.adapters.git.line import Placed
 from doxa.adapters.git.reading import Reader, version_of
-from doxa.adapters.git.recorded import IMPORTED, KIND, SETTINGS, SUBJECT, Cursor, Recorded
+from doxa.adapters.git.recorded import IMPORTED, KIND, SETTINGS, Cursor, Recorded
 from doxa.adapters.git.report import KeptOut, SetAside
 from doxa.adapters.git.repository import Commit, Entry, Repository
 from doxa.adapters.git.rows import Unsound, Version
@@ -163,15 +163,10 @@ class Recording:
 
     def _mark(self, commit: Commit, base: str, writer: Writer) -> None:
         """Says how far the import has come."""
-        subject = f"{SUBJECT}{self.asked.name}"
+        name, place = self.asked.name, self.recorded.place
         if self.cursor is None:
-            writer.claim(
-                f"{self.asked.name}@{SETTINGS}",
-                subject,
-                SETTINGS,
-                self.settings.as_dict(),
-                kind=KIND,
-            )
+            how = self.settings.as_dict()
+            writer.claim(f"{name}@{SETTINGS}", name, SETTINGS, how, kind=KIND, workspace=place)
         files = {
             path: {
                 "path": "" if file.place is None else file.place[0],
@@ -181,9 +176,9 @@ class Recording:
             for path, file in self.files.items()
         }
         said = {"commit": commit.id, "round": self.round, "files": files}
-        writer.claim(base, subject, IMPORTED, said, kind=KIND)
+        writer.claim(base, name, IMPORTED, said, kind=KIND, workspace=place)
         if self.cursor is not None:
-            writer.correct(f"{base}>", self.cursor.id, base)
+            writer.correct(f"{base}>", self.cursor.id, base, workspace=place)
         paths = {path: file["path"] or "" for path, file in files.items()}
         sound = {path: file.sound for path, file in self.files.items()}
         self.cursor = Cursor(base, commit.id, self.round, paths, sound, self.valid_at)
