@@ -31,7 +31,9 @@ test: $(STAMP)  ## all tests
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile
 
 # Each framework has an environment of its own, with its present release, in .venvs.
-NEEDS_langchain := "langchain-classic>=1,<2"  # what its tests need besides
+# What their tests need besides.
+NEEDS_langchain := "langchain-classic>=1,<2"
+NEEDS_graphiti := "kuzu>=0.11.3,<0.12"
 FRAMEWORKS := graphrag langchain llamaindex haystack neo4j lightrag graphiti mcp
 test-adapters: $(FRAMEWORKS:%=test-%)  ## the adapters, each with the framework itself
 
