@@ -28,7 +28,7 @@ from doxa.adapters.answering import RecallRefused
 from doxa.adapters.haystack import LedgerRetriever, TruthBlock, TruthFilter
 from doxa.adapters.judging import Found
 from doxa.ledger import Ledger
-from tests.frameworks.towns import DAY, HOSTILE, TEXTS, Text, some_texts, town
+from tests.frameworks.towns import DAY, HOSTILE, TEXTS, Text, quarrel, some_texts, town
 
 QUESTION = "Where does Ada live?"
 HELD = [text.id for text in TEXTS if text.held]
@@ -244,6 +244,24 @@ def test_as_a_tool_it_says_what_its_parameters_mean(ledger: Ledger) -> None:
     assert "ISO date" in properties["known_at"]["description"]
     found = tool.invoke(query=QUESTION, valid_at="2024-05-01")["documents"]
     assert "home" in ids(found)
+
+
+def test_conflicts_are_marked_one_by_one_and_come_whole_in_a_block(ledger: Ledger) -> None:
+    found = documents_of(quarrel(ledger))
+    place: dict[str, Any] = {"workspace": "quarrel", "valid_at": DAY}
+    kept = TruthFilter(ledger, **place).run(found)["documents"]
+    assert [(d.id, d.meta["truth_status"]) for d in kept] == [
+        ("d-oslo", "contested"),
+        ("d-rome", "contested"),
+    ]
+    whole = TruthBlock(ledger, budget=2000, **place).run(QUESTION, found[:1])["text"]
+    assert "> It sits in Oslo." in whole
+    assert "> The court sits in Rome." in whole
+    asked = TruthBlock(ledger, budget=2000, **place).run("Where does the court sit?")["text"]
+    assert "Oslo" in asked
+    assert "Rome" in asked
+    assert len(TruthFilter(ledger, archived=True, **place).run(found)["documents"]) == 3
+    assert TruthFilter(ledger, valid_at=DAY).run(found)["documents"] == []
 
 
 # -- in a pipeline

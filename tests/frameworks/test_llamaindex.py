@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import MockLLM
@@ -35,12 +36,13 @@ from doxa.adapters.llamaindex import (
     LedgerRetriever,
     RecallEvent,
     TruthEvent,
+    TruthMemoryBlock,
     TruthPostprocessor,
     TruthQuery,
     TruthRetriever,
 )
 from doxa.ledger import Ledger
-from tests.frameworks.towns import DAY, HOSTILE, TEXTS, Text, some_texts, town
+from tests.frameworks.towns import DAY, HOSTILE, TEXTS, Text, quarrel, some_texts, town
 
 QUESTION = "Where does Ada live?"
 
@@ -317,6 +319,25 @@ def test_a_refusal_is_not_the_same_as_finding_nothing(ledger: Ledger) -> None:
         refusing.retrieve(QUESTION)
     with pytest.raises(RecallRefused, match="vectors_unavailable"):
         asyncio.run(refusing.aretrieve(QUESTION))
+
+
+def test_conflicts_are_marked_and_other_workspaces_are_out_of_sight(ledger: Ledger) -> None:
+    found = nodes_of(quarrel(ledger))
+    place: dict[str, Any] = {"workspace": "quarrel", "valid_at": DAY}
+    kept = TruthPostprocessor(ledger, **place).postprocess_nodes(found)
+    assert [(n.node_id, n.metadata["truth_status"]) for n in kept] == [
+        ("d-oslo", "contested"),
+        ("d-rome", "contested"),
+    ]
+    assert len(TruthRetriever(Given(found), ledger, archived=True, **place).retrieve("?")) == 3
+    assert TruthPostprocessor(ledger, valid_at=DAY).postprocess_nodes(found) == []
+    recalled = LedgerRetriever(ledger, **place).retrieve("Where does the court sit?")
+    assert {each.metadata["truth_status"] for each in recalled} == {"contested"}
+    assert len(recalled) == 2
+    block = TruthMemoryBlock(ledger, **place)
+    told = asyncio.run(block.aget([ChatMessage(role="user", content="Where does the court sit?")]))
+    assert "> The court sits in Oslo." in told
+    assert "> The court sits in Rome." in told
 
 
 # -- both ways, at once, cancelled

@@ -24,7 +24,7 @@ import doxa
 from doxa.adapters.answering import RecallRefused, UnjudgedArm
 from doxa.adapters.neo4j import LedgerRetriever, TruthRetriever, check_arms
 from doxa.ledger import Ledger
-from tests.frameworks.towns import DAY, HOSTILE, TEXTS, Text, some_texts, town
+from tests.frameworks.towns import DAY, HOSTILE, TEXTS, Text, quarrel, some_texts, town
 
 QUESTION = "Where does Ada live?"
 HELD = [text.id for text in TEXTS if text.held]
@@ -247,6 +247,20 @@ def test_threads_at_once_get_what_each_gets_alone(tmp_path: Path) -> None:
 
     assert asyncio.run(many()) == [alone] * 8
     retriever.close()
+
+
+def test_conflicts_come_whole_and_only_from_their_workspace(ledger: Ledger) -> None:
+    texts = quarrel(ledger)
+    place: dict[str, Any] = {"workspace": "quarrel", "valid_at": DAY}
+    (item,) = TruthRetriever(given_texts(texts[:1]), ledger, **place).search("Where?").items
+    assert "> It sits in Oslo." in item.content
+    assert "> The court sits in Rome." in item.content
+    (item,) = LedgerRetriever(ledger, **place).search("Where does the court sit?").items
+    assert "Oslo" in item.content
+    assert "Rome" in item.content
+    old = TruthRetriever(given_texts(texts), ledger, items=True, archived=True, **place)
+    assert len(old.search("Where?").items) == 3
+    assert TruthRetriever(given_texts(texts), ledger, valid_at=DAY).search("Where?").items == []
 
 
 def test_words_that_look_like_labels_and_prompts_are_marked_as_words(ledger: Ledger) -> None:

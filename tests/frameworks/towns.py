@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import doxa
 from doxa.ledger import Ledger
 
-__all__ = ["DAY", "HOSTILE", "TEXTS", "Text", "some_texts", "town"]
+__all__ = ["DAY", "HOSTILE", "TEXTS", "Text", "quarrel", "some_texts", "town"]
 
 DAY = "2024-07-01"
 
@@ -58,6 +58,23 @@ def town(path: Any = None) -> Ledger:
     )
     ledger.withdraw(doxa.Source("rumour"), reason="made up", id="gone")
     return ledger
+
+
+def quarrel(ledger: Ledger) -> list[Text]:
+    """Two sources that contradict each other, each in a text, in a workspace of their own, and one
+    claim there that was put away."""
+    place = "quarrel"
+    ledger.policy(single_valued="sits_in", workspace=place)
+    for town, source in (("Oslo", "one"), ("Rome", "two")):
+        claim = {"text": f"The court sits in {town}.", "source": source, "workspace": place}
+        ledger.claim("court", "sits_in", town, id=town, **claim)
+    ledger.claim("court", "founded", 1900, id="old", source="one", workspace=place)
+    ledger.archive("old", workspace=place)
+    return [
+        Text("d-oslo", "It sits in Oslo.", {"claim_ids": "Oslo"}, True),
+        Text("d-rome", "It sits in Rome.", {"claim_ids": "Rome"}, True),
+        Text("d-old", "It was founded in 1900.", {"claim_ids": "old"}, False),
+    ]
 
 
 def some_texts() -> st.SearchStrategy[list[tuple[Text, float | None]]]:
