@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -144,9 +144,13 @@ class Chooser:
     def _by_id(self, documents: Ints, scores: Floats) -> list[int]:
         """Documents by their scores, equal ones by id and the name of the workspace."""
         listed, graph = documents.tolist(), self.graph
-        names = [self._name(graph.workspace_of(document)) for document in listed]
-        ranked = zip((-scores).tolist(), ids_of(graph, listed), names, listed, strict=True)
-        return [document for _, _, _, document in sorted(ranked)]
+        keys: list[Any] = ids_of(graph, listed)
+        if len(self.judge.workspaces) > 1:
+            names = (self._name(graph.workspace_of(document)) for document in listed)
+            keys = [*zip(keys, names, strict=True)]
+        by_key = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+        ranked = by_key[np.argsort(-scores[by_key], kind="stable")]
+        return [listed[place] for place in ranked.tolist()]
 
     def _first_recorded(self, n: int, parts: Sequence[tuple[Ints, Floats]]) -> list[Listed]:
         """The same, among equal ones as they were recorded: most of what there is may have been
