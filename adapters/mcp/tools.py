@@ -64,7 +64,8 @@ class Tool:
     @property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the answer."""
-        return dict(_plain(self.gives.model_json_schema(mode="serialization")))
+        schema = _plain(self.gives.model_json_schema(mode="serialization"))
+        return dict(_merged(schema))
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -174,6 +175,21 @@ def _invalid(error: ValidationError, takes: type[BaseModel]) -> str:
         else:
             told.append(f"{name:.80}: {each['msg']}")
     return f"invalid_arguments: {'; '.join(told)}. Nothing was done; mend it and call again"
+
+
+def _merged(schema: Any) -> Any:
+    """A schema with its simple alternatives in one: clients check each answer against it, step by
+    step."""
+    if isinstance(schema, list):
+        return [_merged(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _merged(value) for name, value in schema.items()}
+    either = found.get("anyOf", ())
+    if either and all(set(one) == {"type"} for one in either):
+        del found["anyOf"]
+        found["type"] = [one["type"] for one in either]
+    return found
 
 
 def _plain(schema: Any, properties: bool = False) -> Any:
