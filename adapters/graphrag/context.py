@@ -8,8 +8,9 @@ same to the byte.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pandas as pd
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from doxa.arguments import Instant
     from doxa.views import TruthView
 
-__all__ = ["Store", "TruthContextResult", "TruthLocalContext", "result_of", "served"]
+__all__ = ["Store", "TruthContextResult", "TruthLocalContext", "ids", "result_of", "served"]
 
 T = TypeVar("T")
 Pack = Literal["framework", "items"]
@@ -111,8 +112,16 @@ def served(judged: Judged, table: str, rows: Iterable[T]) -> list[T]:
 
 
 def refused(judged: Judged, table: str, rows: Iterable[Any], key: str = "id") -> frozenset[str]:
-    """What the store calls those that may not be served."""
-    return frozenset(str(getattr(row, key)) for row in rows if not judged.serves(table, row.id))
+    """What the store calls those that may not be served, and no other that may be."""
+    named: dict[bool, set[str]] = {True: set(), False: set()}
+    for row in rows:
+        named[judged.serves(table, row.id)].add(str(getattr(row, key)))
+    return frozenset(named[False] - named[True])
+
+
+def ids(rows: Iterable[Any] | None) -> Iterator[str]:
+    """The ids of model objects."""
+    return (row.id for row in rows or ())
 
 
 class TruthLocalContext(LocalSearchMixedContext):
@@ -156,7 +165,15 @@ class TruthLocalContext(LocalSearchMixedContext):
         """The context for a question, at a view that is captured now. Raises `ViewMoved`, and
         returns nothing, where the truth moved meanwhile."""
         view = self.judge.sieve.view(valid_at, known_at)
-        judged = self.judge.judge(view)
+        judged = self.judge.judge(view).beside(
+            {
+                "entities": ids(self.entities.values()),
+                "relationships": ids(self.relationships.values()),
+                "covariates": chain.from_iterable(map(ids, self.covariates.values())),
+                "community_reports": ids(self.community_reports.values()),
+                "text_units": ids(self.text_units.values()),
+            }
+        )
         packing = _Packing(self, judged)
         made = packing.build_context(query, conversation_history, *args, **options)
         self.judge.sieve.still(view)

@@ -44,13 +44,18 @@ def filter_frames(
     rows of their own to judge (communities, documents) pass. Raises `ViewMoved`.
     """
     view = judge.sieve.view(valid_at, known_at)
-    judged = judge.judge(view)
+    ids = {table: frame["id"] for table, frame in frames.items() if _judged(table, frame)}
+    judged = judge.judge(view).beside(ids)
     found = {
-        table: frame if frame is None or table not in SERVED else _filtered(judged, table, frame)
+        table: _filtered(judged, table, frame) if _judged(table, frame) else frame
         for table, frame in frames.items()
     }
     judge.sieve.still(view)
     return Filtered(found, view, judged.omitted, judged.unknown)
+
+
+def _judged(table: str, frame: Any) -> bool:
+    return frame is not None and table in SERVED
 
 
 def _filtered(judged: Judged, table: str, frame: Any) -> Any:

@@ -4,13 +4,19 @@ description."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from doxa.adapters.graphrag.aliases import Aliases, Rests, aliases_of
+from doxa.adapters.graphrag.cells import text
 from doxa.adapters.judging import UNKNOWN, Sieve
+from doxa.engine.belief import HELD, Standing
 from doxa.engine.errors import CallerError
+from doxa.engine.registry import Reason
 
 if TYPE_CHECKING:
     from doxa.adapters.graphrag.dates import Dates
@@ -24,7 +30,10 @@ __all__ = ["SERVED", "IndexJudge", "Judged", "Omitted"]
 SERVED: Final = ("entities", "relationships", "covariates", "community_reports", "text_units")
 # Those that a row is kept of without its description, where that can't be served.
 _DESCRIBED: Final = ("entities", "relationships")
-_CACHED: Final = 4  # views whose judgements are remembered
+_CACHED: Final = 4  # judgements that are remembered
+# How the claim of a row that is suspected or denied may stand. Any other was taken back, replaced,
+# erased, or does not apply then.
+_DOUBTED: Final = frozenset({*HELD, Standing.HYPOTHESIS, Standing.UNSUPPORTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +68,34 @@ class Judged:
     view: TruthView
     omitted: tuple[Omitted, ...]
     unknown: tuple[Omitted, ...]
+    _keeps: bool = field(repr=False)  # what the tables never had
     _gone: Mapping[str, frozenset[str]] = field(repr=False)
     _bare: Mapping[str, frozenset[str]] = field(repr=False)
     _heard_of: Mapping[str, frozenset[str]] = field(repr=False)
 
     def serves(self, table: str, id: object) -> bool:
-        """Whether a row may be served. One that the index did not have may not."""
-        known = str(id)
-        return known in self._heard_of[table] and known not in self._gone[table]
+        """Whether a row may be served. One that the tables did not have is unknown."""
+        known = _id(id)
+        return known not in self._gone[table] and (self._keeps or known in self._heard_of[table])
 
     def describes(self, table: str, id: object) -> bool:
         """Whether a row that may be served may be with its description."""
-        return str(id) not in self._bare.get(table, ())
+        return _id(id) not in self._bare.get(table, ())
+
+    def beside(self, rows: Mapping[str, Iterable[object]]) -> Judged:
+        """The same, which tells of those of some rows, ids by table, that the tables did not have:
+        they are of another run of the index."""
+        strange = tuple(
+            Omitted(table, str(id), UNKNOWN, "the tables that are judged have no such row")
+            for table, ids in rows.items()
+            for id in ids
+            if _id(id) not in self._heard_of[table]
+        )
+        if not strange:
+            return self
+        if self._keeps:
+            return replace(self, unknown=(*self.unknown, *strange))
+        return replace(self, omitted=(*self.omitted, *strange))
 
     def gone(self, table: str) -> int:
         """How many rows of a table may not be served."""
@@ -115,21 +140,38 @@ class IndexJudge:
                 "it can't be told apart; index again, or import it only"
             )
         self._heard_of = {
-            table: frozenset(str(rests.id) for rests in self.aliases.in_table(table))
+            table: frozenset(_id(rests.id) for rests in self.aliases.in_table(table))
             for table in SERVED
         }
+        self._lock = threading.Lock()
         self._cache: dict[object, Judged] = {}
+        self._turning: tuple[object, np.ndarray[Any, Any]] = None, np.empty(0, np.int64)
 
     def judge(self, view: TruthView) -> Judged:
-        """Each row, judged at a view. O(rows), once a view."""
-        key = view.valid_at, view.revision, view.horizon
-        found = self._cache.get(key)
-        if found is None:
-            found = self._judged(view)
-            if len(self._cache) >= _CACHED:
-                self._cache.pop(next(iter(self._cache)), None)
-            self._cache[key] = found
-        return found
+        """Each row, judged at a view. O(rows), once for all the times between which nothing that
+        was recorded begins or ends."""
+        sight = view.workspace, view.shared, view.perspective
+        asked = self.sieve.unknown, self.sieve.archived
+        with self._lock:
+            key = (view.revision, *sight, *asked, *self._place(view))
+            found = self._cache.get(key)
+            if found is None:
+                found = self._judged(view)
+                if len(self._cache) >= _CACHED:
+                    del self._cache[next(iter(self._cache))]
+                self._cache[key] = found
+        return found if found.view is view else replace(found, view=view)
+
+    def _place(self, view: TruthView) -> tuple[object, int]:
+        """The state of the log that a view looks at, and the stretch of valid time it is in."""
+        graph = view.graph
+        state = view.horizon, len(graph.blank), id(graph)
+        if self._turning[0] != state:
+            names = [f"{kind}_{end}" for kind in "cskw" for end in ("from", "to")]
+            # in copies: an array whose memory is looked at can't grow
+            ends = [np.frombuffer(getattr(graph, name)[:], np.int64) for name in names]
+            self._turning = state, np.unique(np.concatenate(ends))
+        return state, int(np.searchsorted(self._turning[1], view.v, side="right"))
 
     def _judged(self, view: TruthView) -> Judged:
         asked = list(self._questions())
@@ -143,6 +185,7 @@ class IndexJudge:
         unknown: list[Omitted] = []
         for (rests, part, fields), sifted in zip(asked, judged, strict=True):
             if sifted.eligible:
+                omitted.extend(_taken_back(rests, view))
                 continue
             if not fields or self.sieve.unheard_of(view, fields):
                 unknown.append(_unknown(rests, part))
@@ -152,8 +195,9 @@ class IndexJudge:
             omitted, unknown = [*omitted, *unknown], []
         gone = _ids(omitted, "row")
         bare = _ids(omitted, "description")
-        told = (o for o in omitted if o.part == "row" or o.id not in gone[o.table])
-        return Judged(view, tuple(told), tuple(unknown), gone, bare, self._heard_of)
+        told = (o for o in omitted if o.part == "row" or _id(o.id) not in gone[o.table])
+        keeps = self.sieve.unknown != "drop"
+        return Judged(view, tuple(told), tuple(unknown), keeps, gone, bare, self._heard_of)
 
     def _questions(self) -> Iterator[tuple[Rests, str, Mapping[str, Any]]]:
         """What is asked about each row: about which part, and what that rests on. The id of what is
@@ -168,9 +212,27 @@ class IndexJudge:
                 yield rests, "row", registered or rests.fields
 
 
+def _taken_back(rests: Rests, view: TruthView) -> Iterator[Omitted]:
+    """A row that is suspected or denied and has live evidence, though its claim was taken back."""
+    if rests.table != "covariates":
+        return
+    for claim in rests.claims:
+        standing = view.standing(claim)
+        if claim not in rests.facts and standing not in _DOUBTED:
+            number = None if rests.number is None else str(rests.number)
+            told = str(Reason.MISSING_FACT), f"the claim {claim!r} is {standing}", "row", number
+            yield Omitted(rests.table, str(rests.id), *told, claim, str(standing))
+
+
+def _id(id: object) -> str:
+    """The id of a row as it is compared: a number has one form, whatever wrote it."""
+    said = text(id) or ""
+    return said[:-2] if said.endswith(".0") and said[:-2].isdigit() else said
+
+
 def _ids(omitted: Sequence[Omitted], part: str) -> dict[str, frozenset[str]]:
     return {
-        table: frozenset(one.id for one in omitted if one.table == table and one.part == part)
+        table: frozenset(_id(one.id) for one in omitted if one.table == table and one.part == part)
         for table in SERVED
     }
 

@@ -20,6 +20,7 @@ from doxa.adapters.graphrag.context import (
     Store,
     TruthContextResult,
     TruthLocalContext,
+    ids,
     refused,
     result_of,
     served,
@@ -91,7 +92,8 @@ class TruthGlobalContext(GlobalCommunityContext):
     ) -> TruthContextResult:
         """The context for a question, at a view that is captured now. Raises `ViewMoved`."""
         view = self.judge.sieve.view(valid_at, known_at)
-        judged = self.judge.judge(view)
+        told = {"community_reports": ids(self.community_reports), "entities": ids(self.entities)}
+        judged = self.judge.judge(view).beside(told)
         inner = GlobalCommunityContext.__new__(GlobalCommunityContext)
         inner.__dict__.update(self.__dict__)
         inner.community_reports = served(judged, "community_reports", self.community_reports)
@@ -159,7 +161,7 @@ class TruthBasicContext(BasicSearchContext):
     ) -> TruthContextResult:
         """The context for a question, at a view that is captured now. Raises `ViewMoved`."""
         view = self.judge.sieve.view(valid_at, known_at)
-        judged = self.judge.judge(view)
+        judged = self.judge.judge(view).beside({"text_units": ids(self.text_units)})
         inner = BasicSearchContext.__new__(BasicSearchContext)
         inner.__dict__.update(self.__dict__)
         units = self.text_units or []
@@ -228,7 +230,7 @@ class TruthDriftContext(DRIFTSearchContextBuilder):
         """The reports nearest to a question, at a view that is captured now. Raises `ViewMoved`,
         and `CallerError` where there are reports and none of them may be served."""
         view = self.judge.sieve.view(valid_at, known_at)
-        judged = self.judge.judge(view)
+        judged = self.judge.judge(view).beside({"community_reports": ids(self.reports)})
         inner = DRIFTSearchContextBuilder.__new__(DRIFTSearchContextBuilder)
         inner.__dict__.update(self.__dict__)
         if self.reports:
