@@ -367,6 +367,39 @@ def test_an_index_of_which_nothing_is_left_is_taken_for_another_one(
     assert len(done.withdrawn) == 15
 
 
+@pytest.mark.parametrize("lost", ["table", "texts", "row"])
+def test_what_was_withdrawn_does_not_come_back_when_its_document_is_not_there(
+    ledger: Ledger, tmp_path: Path, lost: str
+) -> None:
+    rows = story()
+    imported(ledger, tmp_path, rows)
+    alice = rests(rows, "entities", 0)
+    ledger.withdraw(doxa.Source(alice.sources[0]), reason="forged")
+    less = {**rows, "documents": [] if lost == "table" else rows["documents"][1:]}
+    if lost == "texts":
+        less["documents"] = [{**row, "text": None} for row in rows["documents"]]
+    before = ledger.revision
+    with pytest.raises(doxa.CallerError, match="what was withdrawn with one would come back"):
+        imported(ledger, tmp_path, less)
+    assert ledger.revision == before
+    assert eligible(ledger, *alice.claims) == [False]
+    assert imported(ledger, tmp_path, rows).events == 0
+    assert imported(ledger, tmp_path, less, replace=True).events
+    assert imported(ledger, tmp_path, less, replace=True).events == 0
+
+
+def test_an_index_without_documents_is_imported_again_and_may_get_them(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    rows = story()
+    less = {**rows, "documents": []}
+    assert imported(ledger, tmp_path, less).events
+    assert imported(ledger, tmp_path, less).events == 0
+    done = imported(ledger, tmp_path, rows)
+    assert len(done.withdrawn) == done.runs[0].kinds["support"]  # each from another source now
+    assert imported(ledger, tmp_path, rows).events == 0
+
+
 def test_two_indexes_in_one_ledger_leave_each_other_alone(ledger: Ledger, tmp_path: Path) -> None:
     one, two = written(tmp_path / "one", story()), written(tmp_path / "two", story(claims=[]))
     first = import_index(ledger, one)

@@ -117,6 +117,30 @@ def test_ids_that_are_numbers_are_ids(ledger: Ledger, tmp_path: Path) -> None:
     assert mine == its
 
 
+@pytest.mark.parametrize("column", ["document_id", "document_ids"])
+def test_the_id_of_a_document_may_have_commas(column: str) -> None:
+    plain = story()
+    rows = {table: [dict(row) for row in its] for table, its in plain.items()}
+    names = {row["id"]: f"in, {n} and out.txt" for n, row in enumerate(rows["documents"])}
+    for row in rows["documents"]:
+        row["id"] = names[row["id"]]
+    for row in rows["text_units"]:
+        name = names[row.pop("document_id")]
+        row[column] = name if column == "document_id" else [name]
+    found = [aliases_of(its, index="i") for its in (plain, rows)]
+    same(*found)
+
+
+def test_rows_that_say_the_same_under_two_ids_are_two() -> None:
+    rows = story()
+    again = {**rows["entities"][0], "id": "another"}
+    rows["entities"].append(again)
+    aliases = aliases_of(rows, index="i")
+    first, second = (aliases.of("entities", id=row["id"]) for row in (rows["entities"][0], again))
+    assert first[0].claims == second[0].claims
+    assert first[0].artefact == second[0].artefact
+
+
 def test_floats_with_gaps_are_numbers_of_rows() -> None:
     rows = story()
     floats = {

@@ -146,6 +146,39 @@ def test_a_report_rests_on_what_the_reports_below_it_rest_on() -> None:
     }
 
 
+@pytest.mark.parametrize("told", [{0: "Reports (1)", 1: "Reports (0)"}, {0: "Reports (0)"}])
+def test_reports_that_only_cite_each_other_are_bound_to_their_communities(
+    told: dict[int, str],
+) -> None:
+    found, said = report(story(reports={n: f"All [Data: {cited}]." for n, cited in told.items()}))
+    assert not said.set_aside
+    every = [r for t in ("entities", "covariates") for r in said.aliases.in_table(t)]
+    assert set(found.facts) >= {fact for r in every for fact in r.facts}
+    assert all(
+        read.whole == ["it cites nothing but reports that do so too"] for read in said.reports
+    )
+
+
+def test_a_report_that_cites_an_empty_one_is_bound_to_its_whole_community() -> None:
+    told = {0: "Alice [Data: Entities (0); Reports (1)].", 1: "None"}
+    found, said = report(story(reports=told))
+    assert set(found.facts) >= set(of(said, "entities", 2).facts)
+    (read,) = said.reports
+    (missed,) = read.unresolved
+    assert missed.reason == "cites a report that was set aside: it has no text"
+
+
+def test_communities_that_only_name_their_parents_hold_what_is_below_them() -> None:
+    below = {0: ([], ["ALICE"], []), 1: ([], ["ACME"], []), 2: ([], ["BOB"], [])}
+    rows = story(communities=below, reports={0: "All [Data: Entities (0, +more)]."})
+    for row, parent in zip(rows["communities"], (-1, 0, 1), strict=True):
+        del row["children"]
+        row["parent"] = parent
+    found, said = report(rows)
+    every = [r for t in ("entities", "covariates") for r in said.aliases.in_table(t)]
+    assert set(found.facts) >= {fact for r in every for fact in r.facts}
+
+
 def test_a_long_chain_of_reports_is_followed() -> None:
     told = {n: f"Above [Data: Reports ({n + 1})]." for n in range(3_000)}
     found, said = report(story(reports=told | {3_000: "Alice [Data: Entities (0)]."}))

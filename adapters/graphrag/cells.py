@@ -65,9 +65,9 @@ def number(value: object) -> int | None:
     return -int(digits) if sign else int(digits)
 
 
-def listed(value: object) -> list[str]:
+def listed(value: object, *, joined: bool = True) -> list[str]:
     """The ids that a cell lists: a list or array, the text of one (JSON, Python, numpy), or ids
-    joined by commas, also where a list holds such a text. Each once, in their order.
+    ``joined`` by commas, also where a list holds such a text. Each once, in their order.
 
     >>> listed("['a', 'b']"), listed("['a'\\n 'b']"), listed(["a,b"]), listed("[7 8]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], ['7', '8'])
@@ -75,7 +75,7 @@ def listed(value: object) -> list[str]:
     found: dict[str, None] = {}
     for item in _items(value):
         said = text(item)
-        for part in said.split(",") if said is not None else ():
+        for part in () if said is None else said.split(",") if joined else [said]:
             if part.strip():
                 found[part.strip()] = None
     return list(found)
@@ -98,7 +98,7 @@ def _items(value: object) -> Iterable[object]:
     except (ValueError, RecursionError):
         pass
     quoted = [one or other for one, other in _QUOTED.findall(said)]
-    return quoted or said.strip("[]").split()
+    return quoted or said.strip("[]").replace(",", " ").split()
 
 
 def shown(value: object) -> str:

@@ -51,14 +51,19 @@ class Changes:
     ) -> Changes:
         """The changes of a run beside a belief. ``whole`` are the runs that together are the whole
         index; where a run is not known to be of one (`None`), nothing is taken back.
-        Raises `CallerError` where nothing at all of what the index had is left, unless it may
-        ``replace`` it. O(evidence in the ledger)."""
+        Raises `CallerError` where nothing at all of what the index had is left, or where documents
+        are gone that its text units were known by, unless it may ``replace`` it. O(evidence in the
+        ledger)."""
         changes, seen = cls(), _Seen(belief, workspace)
         had: set[str] = set()  # all passages that it ever had
         evidence = set().union(*(run.evidence for run in whole or (said,)))
+        unnamed = _unnamed(said)
+        lost: set[str] = set()  # passages that stand in for what the ledger knows by its document
         for number, id, digest, source in seen.supports(naming.prefix):
             counts = bool(belief.extent_now(number))
             had.add(digest)
+            if source not in unnamed.get(digest, {source}) and not seen.gone(id):
+                lost.add(digest)
             if id in said.events:
                 changes._restore(seen, id)
             elif not whole or any(id in run.events for run in whole):
@@ -72,6 +77,13 @@ class Changes:
             for id in (seen.artefacts(naming.prefix) if whole else ())
             if not any(id in run.events for run in whole or ())
         ]
+        if lost and not replace:
+            raise CallerError(
+                f"the documents of {len(lost)} text unit(s) of the index {naming.index!r} are not "
+                "there with their text, and the ledger knows those text units by their documents: "
+                "what was withdrawn with one would come back. Put the table of documents there, "
+                "whole, or say that this index takes the other's place (replace)"
+            )
         left = {digest for digest, _ in evidence}
         if whole and changes.gone and not had & left and not replace:
             raise CallerError(
@@ -98,6 +110,14 @@ class Changes:
         self.withdrawals.append(event)
 
 
+def _unnamed(said: Mapped) -> dict[str, set[str]]:
+    """The passages of a run that no document with a text has, and what stands for it."""
+    found: dict[str, set[str]] = {}
+    for digest, source in said.evidence if said.stand_ins else ():
+        found.setdefault(digest, set()).add(source)
+    return {digest: sources for digest, sources in found.items() if sources <= said.stand_ins}
+
+
 class _Seen:
     """What a belief has of an index."""
 
@@ -110,6 +130,10 @@ class _Seen:
     def counts(self, id: str) -> bool:
         number = self.graph.find(self.workspace, id)
         return number != NONE and bool(self.belief.extent_now(number))
+
+    def gone(self, id: str) -> bool:
+        """Whether an import took evidence back, and that counts."""
+        return self.counts(f"{id}/gone-{self.times(id)}")
 
     def times(self, id: str) -> int:
         """How often evidence was taken back by an import."""

@@ -25,13 +25,15 @@ __all__ = ["Mapped", "mapped"]
 class Mapped:
     """What a run says, as events in the exchange form, by id, each with the row that it comes from.
 
-    ``evidence`` are the passages and documents that it has, as (digest, source).
+    ``evidence`` are the passages and documents that it has, as (digest, source); ``stand_ins`` the
+    sources that stand for a document whose text is not there.
     """
 
     events: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: dict[str, tuple[str, Row | None]] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=Aliases)
     evidence: set[tuple[str, str]] = field(default_factory=set)
+    stand_ins: set[str] = field(default_factory=set)
     sources: dict[str, Source] = field(default_factory=dict)
     set_aside: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -93,6 +95,7 @@ class _Mapping:
         for covariate in self.tables.covariates:
             self._covariate(covariate)
             progress()
+        self.made.stand_ins = self.passages.stand_ins
         self.made.set_aside[:0] = self.passages.set_aside
         self.made.remarks[:0] = self.passages.remarks
 

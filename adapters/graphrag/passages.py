@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from doxa.adapters.carrying import label
 from doxa.adapters.graphrag.cells import shown
@@ -30,7 +31,7 @@ class Source:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Passage:
     """A text unit: its content's digest, its text where that is kept, and the documents that have
     it."""
@@ -39,12 +40,12 @@ class Passage:
     text: str | None
     sources: tuple[Source, ...]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """What the passage is called in a ledger."""
         return f"text unit {self.digest.removeprefix('sha256:')[:16]}"
 
-    @property
+    @cached_property
     def claim(self) -> dict[str, object]:
         """The claim that the index has it."""
         said = (self.name, "HAS_DIGEST", self.digest, KIND, ASSUMED)
@@ -69,12 +70,20 @@ class Passages:
         self.documents: dict[str, Source] = {}
         self._by_id: dict[str, str] = {}  # a text unit → its digest
         self._by_digest: dict[str, Passage] = {}
+        self._read: set[str] = set()  # sources that are made of a document's text
+        self._stand_ins: set[str] = set()  # and those made of its id
         self._holders: dict[str, dict[str, Source]] = {}  # a digest → the documents that have it
         self._read_documents(tables)
         self._read_text_units(tables)
 
     def __iter__(self) -> Iterator[Passage]:
         return iter(self._by_digest.values())
+
+    @property
+    def stand_ins(self) -> set[str]:
+        """The sources that no document's text makes: its text isn't known, or no document is."""
+        own = {source_id(digest) for digest, held in self._holders.items() if not held}
+        return (self._stand_ins | own) - self._read
 
     def find(self, unit: str) -> Passage | None:
         """The passage that a text unit's id names; where there is no table of them, each id is
@@ -98,7 +107,9 @@ class Passages:
                 self.set_aside.append(Remark("documents", document.row, reason, None, told))
                 continue
             title = label(document.title) if document.title is not None else ""
-            self.documents.setdefault(document.id, Source(source_id(digest), title or None))
+            source = Source(source_id(digest), title or None)
+            self.documents.setdefault(document.id, source)
+            (self._stand_ins if document.text is None else self._read).add(source.id)
 
     def _read_text_units(self, tables: Tables) -> None:
         holders: dict[str, list[str]] = {}
@@ -124,6 +135,7 @@ class Passages:
             source = self.documents.get(document)
             if source is None:
                 source = self.documents[document] = Source(source_id(digest_of(document)))
+                self._stand_ins.add(source.id)
                 reason = f"names the document {shown(document)}, which documents does not have"
                 self.remarks.append(_of(unit, reason))
             found[source.id] = source

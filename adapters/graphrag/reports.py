@@ -80,14 +80,21 @@ class _Reports:
                 found = made.aliases.of("entities", row=entity.row)
                 self.places.setdefault(place, []).extend(found)
         self._titles = {entity.row: name(entity.title) for entity in tables.entities}
-        self._numbers = {report.number for report in tables.community_reports}
+        self._parts: dict[int, list[int]] = {}  # a community → those that name it as their parent
+        for community in tables.communities:
+            if community.number is not None and community.parent is not None:
+                self._parts.setdefault(community.parent, []).append(community.number)
+        said = [(report.number, self._says(report)) for report in tables.community_reports]
+        self._numbers = {number for number, says in said if says}
+        self._silent = {number for number, _ in said} - self._numbers
         self._members: dict[int, dict[tuple[str, int], Rests]] = {}
         self.read: dict[int, list[Read]] = {}
 
     def map(self) -> None:
-        every = []
+        every: list[Read] = []
+        idle: list[Read] = []
         for report in self.tables.community_reports:
-            if report.text is None or self.vocabulary.nothing(report.text):
+            if not self._says(report):
                 self.made.leave(REPORTS, report, "it has no text", report.title)
                 continue
             read = self._read(report)
@@ -95,8 +102,16 @@ class _Reports:
             if report.number is not None:
                 self.read.setdefault(report.number, []).append(read)
         for read in every:
+            if not any(one.own or one.whole for one in self._with_below(read)):
+                idle.append(read)
+        for read in idle:  # they only cite each other
+            read.whole.append("it cites nothing but reports that do so too")
+        for read in every:
             self._register(read)
         self.made.reports = every
+
+    def _says(self, report: Report) -> bool:
+        return not self.vocabulary.nothing(report.text)
 
     # -- citations
 
@@ -137,6 +152,8 @@ class _Reports:
                 if number in self._numbers:
                     read.below.append(number)
                     read.resolved += 1
+                elif number in self._silent:
+                    missed(number, "cites a report that was set aside: it has no text")
                 else:
                     missed(number, "cites a report that is not there")
                 continue
@@ -189,6 +206,7 @@ class _Reports:
     def _children(self, number: int) -> Iterator[int]:
         for community in self.communities.get(number, ()):
             yield from community.children
+        yield from self._parts.get(number, ())  # not all versions say both
 
     def _direct(self, number: int) -> Iterator[Rests]:
         """A community's entities, the claims about them, and its relationships."""
@@ -246,10 +264,7 @@ class _Reports:
     def _rests_on(self, read: Read) -> dict[tuple[str, int], Rests]:
         """All rows that a report rests on, through the reports that it cites."""
         found: dict[tuple[str, int], Rests] = {}
-        reached = [read]
-        for number in _reached_all(read.below, self._below):
-            reached += self.read.get(number, ())
-        for one in reached:
+        for one in self._with_below(read):
             for rests in one.own:
                 found[rests.table, rests.row] = rests
             if one.whole:
@@ -259,6 +274,11 @@ class _Reports:
                     whole = self._everything()
                 found.update(whole)
         return found
+
+    def _with_below(self, read: Read) -> Iterator[Read]:
+        yield read
+        for number in _reached_all(read.below, self._below):
+            yield from self.read.get(number, ())
 
     def _below(self, number: int) -> Iterator[int]:
         for read in self.read.get(number, ()):

@@ -56,8 +56,12 @@ class TextUnit(Row):
 
     @classmethod
     def of(cls, row: int, said: Mapping[str, Any]) -> TextUnit:
-        documents = _ids(said, "document_id", "document_ids")
-        return cls(*_named(row, said), text(first(said, "text", "chunk")), documents)
+        # the id of a document may be a path, with a comma in it
+        every = said.get("document_ids")
+        documents = listed(said.get("document_id"), joined=False) or listed(
+            every, joined=isinstance(every, str)
+        )
+        return cls(*_named(row, said), text(first(said, "text", "chunk")), tuple(documents))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ class Covariate(Row):
             text(said.get("end_date")),
             text(said.get("description")),
             text(first(said, "source_text", "source")),
-            _ids(said, "text_unit_id", "text_unit_ids"),
+            tuple(listed(said.get("text_unit_id"), joined=False)) or _ids(said, "text_unit_ids"),
         )
 
 

@@ -248,10 +248,11 @@ def _placed(entities: Sequence[Entity] | None, nodes: list[Entity]) -> tuple[Ent
 
 
 def _once(entities: Iterable[Entity]) -> Iterator[Entity]:
-    """Entities that have the same title and number are one, in all their communities."""
-    groups: dict[tuple[str | None, int | None, str | None], list[Entity]] = {}
+    """Entities that have the same id, title and number are one, in all their communities."""
+    groups: dict[tuple[str | int | None, ...], list[Entity]] = {}
     for entity in entities:
-        groups.setdefault((entity.title, entity.number, entity.description), []).append(entity)
+        said = entity.id, entity.title, entity.number, entity.description
+        groups.setdefault(said, []).append(entity)
     for one, *others in groups.values():
         if not others:
             yield one
