@@ -131,7 +131,9 @@ def _candidate(desk: Desk, given: Offered) -> dict[str, Any]:
 def _check_ran(answer: Envelope) -> None:
     """Raises `Refused` where the gate could not run."""
     if answer.outcome is Outcome.REFUSED:
-        told = "; ".join(f"{one.reason}: {one.detail}; {_next(one)}" for one in answer.reasons)
+        told = "; ".join(
+            f"{one.reason}: {one.detail}; {_next(answer, one)}" for one in answer.reasons
+        )
         raise Refused(f"there is no answer, and nothing is said of what is known: {told}")
 
 
@@ -139,13 +141,17 @@ def _outcome(answer: Envelope) -> Any:
     return str(answer.outcome)
 
 
-def _next(missing: Missing) -> str:
+def _next(answer: Envelope, missing: Missing) -> str:
+    if missing.reason is Gap.HISTORY_BOUNDARY and answer.view["live"]:
+        return "there is nothing here to find yet"
     return _NEXT.get(missing.reason, _OPERATOR)
 
 
 def _reasons(answer: Envelope) -> list[res.Reason]:
     found = [
-        res.Reason(reason=str(one.reason), detail=f"{one.detail}; {_next(one)}", ids=list(one.ids))
+        res.Reason(
+            reason=str(one.reason), detail=f"{one.detail}; {_next(answer, one)}", ids=list(one.ids)
+        )
         for one in answer.reasons
     ]
     said = answer.abstention

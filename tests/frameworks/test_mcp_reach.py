@@ -314,3 +314,4 @@ def test_an_empty_ledger_answers_every_tool(tmp_path: Path) -> None:
             answered = box.answer(tool, arguments)
             assert answered.data["view"]["revision"] == 0
             assert "revision 0" in answered.text
+            assert "later known_at" not in answered.text  # there is none
