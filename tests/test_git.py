@@ -192,11 +192,16 @@ def test_an_import_in_two_runs_is_the_import_in_one(steps: list[Step], data: st.
 
 
 @random_histories
-@given(histories())
-def test_under_commit_the_valid_time_runs_with_the_authors_dates(steps: list[Step]) -> None:
+@given(histories(), st.data())
+def test_under_commit_the_valid_time_runs_with_the_authors_dates(
+    steps: list[Step], data: st.DataObject
+) -> None:
+    sound = next(at for at, step in enumerate(steps) if step.content not in (*BROKEN, None))
     with tempfile.TemporaryDirectory() as folder, doxa.open(clock=clock) as ledger:
         repo = built(Path(folder), steps)
-        import_git(ledger, repo.folder, steps[-1].name, key="id", valid="commit")
+        cut = repo.line()[data.draw(st.integers(sound, len(steps) - 1))]
+        for ref in (cut, "main"):
+            import_git(ledger, repo.folder, steps[0].name, key="id", valid="commit", ref=ref)
         believed: dict[str, dict[str, str]] = {}
         since: dict[int, dict[str, dict[str, str]]] = {}
         running = times.FIRST

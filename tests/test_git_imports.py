@@ -101,7 +101,8 @@ def test_two_files_share_their_keys_and_each_has_its_own_say(tmp_path: Path) -> 
     made = Repo(tmp_path / "r")
     made.commit({"a.csv": b"id,x,n\n1,u,one\n", "b.csv": b"id,y,n\n1,v,eins\n"}, START)
     made.commit({"a.csv": b"id,x,n\n1,w,one\n", "b.csv": b"id,y,n\n1,v,uno\n"}, START + DAY)
-    made.commit({"a.csv": b"id,x,n\n1,w,one\n"}, START + 2 * DAY)
+    made.commit({"a.csv": b"id,x,n\n1,w,un\n", "b.csv": b"id,y,n\n1,v,uno\n"}, START + 2 * DAY)
+    made.commit({"a.csv": b"id,x,n\n1,w,un\n"}, START + 3 * DAY)
     made.done()
     line = made.line()
     with doxa.open(clock=clock) as once, doxa.open(clock=clock) as often:
@@ -113,7 +114,7 @@ def test_two_files_share_their_keys_and_each_has_its_own_say(tmp_path: Path) -> 
         middle = once.view(valid_at=FAR, known_at=times.moment(at[line[1]]))
         assert middle.value("1", "x") == "w"
         assert sorted(middle.values("1", "n")) == ["one", "uno"]
-        assert now(once) == {"1": {"id": "1", "x": "w", "n": "one"}}
+        assert now(once) == {"1": {"id": "1", "x": "w", "n": "un"}}
 
 
 def test_a_prefix_keeps_keys_apart_that_mean_different_things(repo: Make) -> None:
@@ -251,6 +252,19 @@ def test_one_file_under_its_two_names_is_refused(tmp_path: Path) -> None:
     made.commit({"b.csv": table(k="1")}, START + 1)
     with doxa.open(clock=clock) as ledger, pytest.raises(CallerError, match="one file under two"):
         take(ledger, made.done(), ["a.csv", "b.csv"])
+
+
+def test_a_file_that_takes_the_name_of_another_one_is_that_one(tmp_path: Path) -> None:
+    made = Repo(tmp_path / "r")
+    made.commit({"a.csv": table(k="1"), "b.csv": table(m="2")}, START)
+    with doxa.open(clock=clock) as ledger:
+        take(ledger, made.done(), ["a.csv", "b.csv"])
+        made.commit({"a.csv": table(k="1")}, START + 1)
+        made.commit({"b.csv": table(k="1")}, START + 2)
+        report = take(ledger, made.done(), ["a.csv", "b.csv"])
+        assert report.paths == {"a.csv": "a.csv", "b.csv": "b.csv"}
+        assert (report.added, report.withdrawn) == (2, 4)
+        assert now(ledger) == {"k": {"id": "k", "a": "1"}}
 
 
 def test_what_a_merged_branch_said_is_known_from_the_merge_on(tmp_path: Path) -> None:
@@ -643,10 +657,13 @@ def test_what_was_erased_does_not_come_back(repo: Make, tmp_path: Path) -> None:
         erased = f"d.csv@{made.line()[0]}#1.2"
         ledger.archive([erased])
         ledger.purge([erased], reason="asked")
+    with doxa.open(tmp_path / "ledger", clock=clock) as ledger:
         add(made, table(k="secret", m="3"), START + 9 * DAY)
         take(ledger, made.done())
         assert not any("secret" in line for line in export_events(ledger))
+    with doxa.open(tmp_path / "ledger", clock=clock) as ledger:
         add(made, table(k="public", m="3"), START + 10 * DAY)
-        take(ledger, made.done())
+        report = take(ledger, made.done())
+        assert (report.added, report.corrected) == (1, 0)
         assert now(ledger)["k"]["a"] == "public"
         assert ledger.verify().ok

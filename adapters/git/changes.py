@@ -45,7 +45,7 @@ def differences(old: Version, new: Version) -> Iterator[Change]:
     for was, row in compress(zip(before, new.rows.values(), strict=True), _others(old, new)):
         if was is None:
             yield Change(moved.get(row.key), row)
-        elif was.mark != row.mark or was != row:
+        elif was != row:
             yield Change(was, row)
 
 
