@@ -54,10 +54,11 @@ class LedgerRecorder(TransformComponent):
     extracted from it as claims with a support from that chunk.
 
     It goes last among the ``kg_extractors`` of a `PropertyGraphIndex`, or into an
-    `IngestionPipeline`. Chunks, entities and relations come out with ``claim_ids``, so that they
-    can be judged. The same chunks again write nothing. With ``replace`` the nodes of a call are all
-    there is of their documents: what rested on other chunks of them is withdrawn. ``naming`` says
-    where a chunk is from. How much was written is in a `RecordEvent`, or in what `record` returns.
+    `IngestionPipeline`. Chunks, relations, and entities that say something come out with
+    ``claim_ids``, so that they can be judged. The same chunks again write nothing. With ``replace``
+    the nodes of a call are all there is of their documents: what rested on other chunks of them is
+    withdrawn. ``naming`` says where a chunk is from. How much was written is in a `RecordEvent`, or
+    in what `record` returns.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -151,7 +152,8 @@ class _Chunk:
         said = [] if entity.label == _ENTITY else [(name, IS_A, plain(entity.label), None)]
         more = self._extracted(entity.properties).items()
         facts = [*said, *((name, label(key), value, None) for key, value in more)]
-        return self.evidence.claims("", facts, parts)
+        claims = self.evidence.claims("", facts, parts)
+        return claims if more else []  # an index embeds all properties: none to no purpose
 
     def _relation(self, relation: Relation, parts: list[Part]) -> list[str]:
         ends = relation.source_id, relation.target_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -90,6 +91,21 @@ def test_everything_says_what_it_rests_on_and_no_model_sees_it(ledger: Ledger) -
     for key in (KG_NODES_KEY, KG_RELATIONS_KEY):
         node.metadata.pop(key)  # as the index does
     assert node.get_content(MetadataMode.EMBED) == f"file_path: a.md\n\n{LONDON}"
+
+
+def test_an_entity_declares_something_only_where_it_says_something(ledger: Ledger) -> None:
+    """An index embeds an entity with all its properties."""
+    bare = chunk(LONDON, "a.md", lives("London"), label="Thing")
+    LedgerRecorder(ledger).record([bare])
+    assert [each.properties for each in bare.metadata[KG_NODES_KEY]] == [{}, {}]
+    full = chunk(LONDON, "a.md", lives("London"), label="Thing", properties={"seen": 3})
+    LedgerRecorder(ledger).record([full])
+    assert len(claims_of(full.metadata[KG_NODES_KEY][0])) == 2
+
+
+def claims_of(entity: EntityNode) -> list[str]:
+    ids: list[str] = json.loads(entity.properties["claim_ids"])
+    return ids
 
 
 def test_the_same_chunks_again_write_nothing(ledger: Ledger) -> None:
