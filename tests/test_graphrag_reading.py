@@ -117,6 +117,27 @@ def test_ids_that_are_numbers_are_ids(ledger: Ledger, tmp_path: Path) -> None:
     assert mine == its
 
 
+@pytest.mark.parametrize("table", ["text_units", "documents", "covariates"])
+def test_a_link_that_leads_nowhere_is_a_table_that_can_not_be_read(
+    ledger: Ledger, tmp_path: Path, table: str
+) -> None:
+    folder = written(tmp_path, story())
+    (folder / f"{table}.parquet").rename(folder / "elsewhere")
+    (folder / f"{table}.parquet").symlink_to("elsewhere")
+    assert import_index(ledger, folder, index="i").events
+    (folder / "elsewhere").unlink()
+    with pytest.raises(doxa.CallerError, match=f"{table} can't be read from .*No such file"):
+        import_index(ledger, folder, index="i")
+
+
+@pytest.mark.parametrize("folder", [None, 3, b"novel", "x" * 5_000, "a\0b"])
+def test_what_is_no_path_is_named(ledger: Ledger, folder: Any) -> None:
+    with pytest.raises(doxa.CallerError, match=r"can't be read|give the path|is no folder"):
+        import_index(ledger, folder, index="i")
+    with pytest.raises(doxa.CallerError, match=r"give the path|give a line of plain text"):
+        import_index(ledger, folder)
+
+
 @pytest.mark.parametrize("column", ["document_id", "document_ids"])
 def test_the_id_of_a_document_may_have_commas(column: str) -> None:
     plain = story()

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from doxa.adapters.graphrag.tables import read_tables, tables_in
+from doxa.adapters.graphrag.tables import checked_folder, read_tables, tables_in
 from doxa.engine.errors import CallerError
 
 __all__ = ["Run", "index_name", "runs_in"]
@@ -45,7 +45,7 @@ def index_name(folder: str | os.PathLike[str]) -> str:
     >>> index_name("carol/output"), index_name("carol/update_output/20260131-090000/delta")
     ('carol', 'carol')
     """
-    for part in reversed(Path(os.path.abspath(folder)).parts):
+    for part in reversed(Path(os.path.abspath(checked_folder(folder))).parts):
         if part not in _OWN and not re.fullmatch(r"\d{8}-\d{4,6}", part) and part != os.sep:
             return part
     raise CallerError(f"no name for the index in {os.fspath(folder)!r}; give one (index)")
@@ -53,7 +53,7 @@ def index_name(folder: str | os.PathLike[str]) -> str:
 
 def runs_in(folder: str | os.PathLike[str]) -> tuple[list[Run], list[str]]:
     """The runs to be imported for a folder, oldest first, and what is to be said about them."""
-    place = Path(folder)
+    place = checked_folder(folder)
     if _indexed(place):
         return _with_updates(place)
     if _stamped(place):

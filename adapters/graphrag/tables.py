@@ -26,7 +26,7 @@ from doxa.adapters.graphrag.rows import (
 )
 from doxa.engine.errors import CallerError
 
-__all__ = ["TABLES", "Remark", "Tables", "read_tables", "tables_in", "tables_of"]
+__all__ = ["TABLES", "Remark", "Tables", "checked_folder", "read_tables", "tables_in", "tables_of"]
 
 TABLES: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Row]]] = {
     "documents": Document.of,
@@ -96,15 +96,29 @@ class Tables:
 # ---------------------------------------------------------------- from a folder
 
 
+def checked_folder(folder: object) -> Path:
+    """The path of a folder. Raises `CallerError` where it is none."""
+    if not isinstance(folder, str | os.PathLike):
+        raise CallerError(f"folder is {folder!r:.60}; give the path of the folder of an index")
+    return Path(folder)
+
+
 def tables_in(folder: str | os.PathLike[str]) -> dict[str, Path]:
-    """The tables of an index that lie in a folder, and their files."""
+    """The tables of an index that lie in a folder, and their files; a link that leads nowhere is
+    one that can't be read. Raises `CallerError`."""
     found: dict[str, Path] = {}
-    place = Path(folder)
+    place = checked_folder(folder)
+    try:
+        there = frozenset(os.listdir(place))
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # told of where it is read
+        there = frozenset()
+    except OSError as error:
+        raise CallerError(f"{shown(place)!r} can't be read: {error.strerror}") from None
     for table in (*TABLES, _NODES):
         for stem in (table, _OLD + table):
             for ending in (".parquet", ".csv"):
                 path = place / (stem + ending)
-                if table not in found and path.exists():
+                if table not in found and path.name in there:
                     found[table] = path
     return found
 
@@ -114,7 +128,7 @@ def read_tables(folder: str | os.PathLike[str]) -> Tables:
     can't be read."""
     files = tables_in(folder)
     if not set(files) - {"documents"}:
-        there = sorted(p.name for p in Path(folder).iterdir()) if Path(folder).is_dir() else None
+        there = sorted(os.listdir(folder)) if Path(folder).is_dir() else None
         raise CallerError(
             f"{os.fspath(folder)!r} holds no index of graphrag: "
             + ("it is no folder" if there is None else f"it holds {shown(', '.join(there)) or '-'}")
