@@ -24,7 +24,7 @@ def import_git_history(
     path: opt.Path,
     repository: Annotated[str, typer.Argument(metavar="REPO", help="The repository's folder.")],
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH…", help="Files, from the repository's root.")
+        list[str], typer.Argument(metavar="PATH", help="Files, from the repository's root.")
     ],
     key: Annotated[
         list[str] | None,
