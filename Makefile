@@ -8,7 +8,7 @@ STAMP := .venv/installed
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-adapters check format bench bench-full bench-quality bench-peers torture oracle-long coverage wheel clean
+.PHONY: help demo test test-adapters check format bench bench-full bench-adapters bench-quality bench-peers torture oracle-long coverage wheel clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' \
@@ -68,6 +68,13 @@ bench: $(STAMP)  ## measure, at a size for a coffee break
 
 bench-full: $(STAMP)  ## measure at full size, and write docs/performance.md
 	@$(BIN)/python -m doxa.bench --full --page docs/performance.md $(BENCH_ARGS)
+
+INDEX ?= $(or $(DOXA_SHARED),$(dir $(CURDIR))shared)/data/graphrag_verbs
+bench-adapters: $(STAMP) .venvs/langchain/installed .venvs/mcp/installed  ## what the adapters cost; INDEX names a GraphRAG index
+	-@$(BIN)/python bench/graphrag_import.py $(INDEX)
+	-@$(BIN)/python bench/git_import.py
+	-@.venvs/langchain/bin/python bench/langchain_wrapping.py
+	@.venvs/mcp/bin/python bench/mcp_roundtrip.py
 
 bench-quality: $(STAMP)  ## what recall serves beside stores without a view: docs/quality.md
 	@$(BIN)/python -m doxa.bench.quality --embedder doxa.adapters.embedders:local \
