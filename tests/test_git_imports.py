@@ -102,7 +102,9 @@ def test_two_files_share_their_keys_and_each_has_its_own_say(tmp_path: Path) -> 
     made.commit({"a.csv": b"id,x,n\n1,u,one\n", "b.csv": b"id,y,n\n1,v,eins\n"}, START)
     made.commit({"a.csv": b"id,x,n\n1,w,one\n", "b.csv": b"id,y,n\n1,v,uno\n"}, START + DAY)
     made.commit({"a.csv": b"id,x,n\n1,w,un\n", "b.csv": b"id,y,n\n1,v,uno\n"}, START + 2 * DAY)
-    made.commit({"a.csv": b"id,x,n\n1,w,un\n"}, START + 3 * DAY)
+    made.commit({"a.csv": b"id,x,n\n1,w\n", "b.csv": b"id,y,n\n1,v,uno\n"}, START + 3 * DAY)
+    made.commit({"a.csv": b"id,x,n\n1,w\n", "b.csv": b"id,y,n\n1,v,due\n"}, START + 4 * DAY)
+    made.commit({"a.csv": b"id,x,n\n1,w,un\n"}, START + 5 * DAY)
     made.done()
     line = made.line()
     with doxa.open(clock=clock) as once, doxa.open(clock=clock) as often:

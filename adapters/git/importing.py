@@ -90,6 +90,8 @@ def import_git(
         Recording(ledger, repo, settings, asked, recorded, course.arrival),
         len(course.steps),
     )
+    if course.steps:
+        run.restore()
     for done, (commit, placed) in enumerate(course.steps, 1):
         run.step(commit, placed)
         if run.waiting >= BATCH or done == total:

@@ -33,14 +33,16 @@ _CELL: Final = re.compile(r"[0-9a-f]{40}(?:~[0-9]+)?#([0-9]+)\.[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far an import came: its last commit and, of each file, where it lay then and where its
-    last sound version is found (``SHA:PATH``, `None` where it had no rows)."""
+    """How far an import came: its last commit and, of each file, where it lay then, where its last
+    sound version is found (``SHA:PATH``, `None` where it had no rows), and why the version after
+    that was ``set_aside``."""
 
     id: str
     commit: str
     round: int
     paths: dict[str, str]
     sound: dict[str, str | None]
+    set_aside: dict[str, str | None]
     valid_at: int
 
 
@@ -107,6 +109,7 @@ class Recorded:
             said["round"],
             {path: file["path"] for path, file in files.items()},
             {path: file["sound"] for path, file in files.items()},
+            {path: file["set_aside"] for path, file in files.items()},
             event.valid_from,
         )
 

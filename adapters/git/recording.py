@@ -46,6 +46,8 @@ class _File:
 
 
 class Recording:
+    """What an import records, step by step; it begins with what was believed before."""
+
     def __init__(
         self,
         ledger: Ledger,
@@ -75,10 +77,12 @@ class Recording:
         self.added = self.corrected = self.withdrawn = 0
         if self.cursor is not None:
             self.round, self.valid_at = self.cursor.round + arrival, self.cursor.valid_at
-            self._restore(self.cursor)
 
-    def _restore(self, cursor: Cursor) -> None:
-        """What was believed last of each file."""
+    def restore(self) -> None:
+        """Takes up what was believed last of each file."""
+        cursor = self.cursor
+        if cursor is None:
+            return
         at = (
             self.repo.line(cursor.commit, cursor.commit)[0]
             if self.repo.has(cursor.commit)
@@ -86,6 +90,7 @@ class Recording:
         )
         for path, file in self.files.items():
             name, place = cursor.paths[path], cursor.sound[path]
+            file.reason = cursor.set_aside[path]
             if at is not None:
                 file.place = (name, self.repo.entry(at, name))
             if place is None:
@@ -181,7 +186,8 @@ class Recording:
             writer.correct(f"{base}>", self.cursor.id, base, workspace=place)
         paths = {path: file["path"] or "" for path, file in files.items()}
         sound = {path: file.sound for path, file in self.files.items()}
-        self.cursor = Cursor(base, commit.id, self.round, paths, sound, self.valid_at)
+        aside = {path: file.reason for path, file in self.files.items()}
+        self.cursor = Cursor(base, commit.id, self.round, paths, sound, aside, self.valid_at)
 
     def _stamp(self, commit: Commit) -> Stamp:
         """A date that steps back, or lies ahead of the clock, can't be when something became known:
