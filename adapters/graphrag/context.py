@@ -30,11 +30,20 @@ if TYPE_CHECKING:
     from doxa.arguments import Instant
     from doxa.views import TruthView
 
-__all__ = ["Store", "TruthContextResult", "TruthLocalContext", "ids", "result_of", "served"]
+__all__ = [
+    "Store",
+    "TruthContextResult",
+    "TruthLocalContext",
+    "apart",
+    "ids",
+    "result_of",
+    "served",
+]
 
 T = TypeVar("T")
 Pack = Literal["framework", "items"]
 LEFT_OUT: Final = "left_out"
+_NOTED: Final = "links"
 _ALL: Final = 1 << 60  # a budget that everything fits in
 
 
@@ -193,12 +202,17 @@ class _Packing(LocalSearchMixedContext):
         self.entity_text_embeddings = Store(whole.entity_text_embeddings, gone)
         self.entities = {row.id: row for row in served(judged, "entities", entities)}
         rows = served(judged, "relationships", whole.relationships.values())
+        if any(one.table in ("entities", "relationships") for one in judged.omitted):
+            # the framework notes in a relationship how many of its end it saw in a question before,
+            # fallen ones too, and prints that in the next
+            rows = [apart(row, without=_NOTED) for row in rows]
         self.relationships = {row.id: row for row in rows}
         self.text_units = {
             row.id: row for row in served(judged, "text_units", whole.text_units.values())
         }
         reports = served(judged, "community_reports", whole.community_reports.values())
-        self.community_reports = {row.community_id: row for row in reports}
+        # the framework counts in them, and takes the counts out again: not while others do
+        self.community_reports = {row.community_id: apart(row) for row in reports}
         self.covariates = {
             name: served(judged, "covariates", rows) for name, rows in whole.covariates.items()
         }
@@ -264,7 +278,7 @@ class _Packing(LocalSearchMixedContext):
         by_id = {str(row.short_id): row for row in self.relationships.values()}
         names = ("top_k_relationships", "relationship_ranking_attribute", "column_delimiter")
         more = {name: options[name] for name in names if name in options}
-        rows = [_apart(row) for row in self.relationships.values()]
+        rows = [apart(row) for row in self.relationships.values()]
         _, frame = build_relationship_context(
             selected, rows, self.tokenizer, max_context_tokens=_ALL, **more
         )
@@ -356,9 +370,10 @@ def _in_context(frame: Any) -> Any:
     return frame
 
 
-def _apart(row: T) -> T:
+def apart(row: T, without: str | None = None) -> T:
     """A copy whose attributes the framework may write in."""
     made = copy.copy(row)
     attributes = made.attributes  # type: ignore[attr-defined]  # each of the framework's models has
-    made.attributes = None if attributes is None else dict(attributes)  # type: ignore[attr-defined]
+    kept = {key: said for key, said in (attributes or {}).items() if key != without}
+    made.attributes = kept or None  # type: ignore[attr-defined]
     return made

@@ -20,6 +20,7 @@ from doxa.adapters.graphrag.context import (
     Store,
     TruthContextResult,
     TruthLocalContext,
+    apart,
     ids,
     refused,
     result_of,
@@ -96,14 +97,28 @@ class TruthGlobalContext(GlobalCommunityContext):
         judged = self.judge.judge(view).beside(told)
         inner = GlobalCommunityContext.__new__(GlobalCommunityContext)
         inner.__dict__.update(self.__dict__)
-        inner.community_reports = served(judged, "community_reports", self.community_reports)
+        # the framework notes in a report how much its entities weigh, once for all questions
+        weight = options.get("community_weight_name", "occurrence")
+        noted = weight if judged.omitted else None
+        reports = served(judged, "community_reports", self.community_reports)
+        inner.community_reports = [apart(row, without=noted) for row in reports]
         if self.entities is not None:
-            inner.entities = served(judged, "entities", self.entities)
+            entities = served(judged, "entities", self.entities)
+            inner.entities = entities if _weighs(reports, entities) else None
         if self.dynamic_community_selection is not None:
             inner.dynamic_community_selection = _selecting(self.dynamic_community_selection, judged)
         made = await inner.build_context(query, conversation_history, *args, **options)
         self.judge.sieve.still(view)
         return result_of(made, judged)
+
+
+def _weighs(reports: list[Any], entities: list[Any]) -> bool:
+    """Whether any of the reports has a text unit to be weighed by: the framework divides by their
+    largest weight."""
+    communities = {report.community_id for report in reports}
+    return any(
+        e.text_unit_ids and communities.intersection(e.community_ids or ()) for e in entities
+    )
 
 
 def _selecting(selection: Any, judged: Judged) -> Any:

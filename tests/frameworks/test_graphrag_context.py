@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from graphrag.config.models.drift_search_config import DRIFTSearchConfig
+from graphrag.query.context_builder.entity_extraction import EntityVectorStoreKey
 from graphrag.query.structured_search.basic_search.basic_context import BasicSearchContext
 from graphrag.query.structured_search.basic_search.search import BasicSearch
 from graphrag.query.structured_search.drift_search.drift_context import DRIFTSearchContextBuilder
@@ -143,6 +146,62 @@ def test_what_rested_on_a_withdrawn_document_is_gone_and_the_rest_stays(
     assert dict(zip(told["id"], told["number"], strict=True))["report-2"] == "2"
 
 
+def test_where_something_has_fallen_no_question_leaves_a_trace_in_the_next(
+    ledger: Ledger, small: Index
+) -> None:
+    ledger.withdraw(source_of(ledger, "d2.txt"))
+    judge = judge_of(ledger, small)
+    fresh = TruthLocalContext.of(small.models().builder(), judge)
+    alone = fresh.build_context(QUESTIONS[2], **ROOM).context_chunks
+    used = small.models()
+    before = copy.deepcopy(used)
+    builder = TruthLocalContext.of(used.builder(), judge)
+    for question in QUESTIONS:
+        builder.build_context(question, **ROOM)
+    assert used == before
+    used.builder().build_context(QUESTIONS[2], **ROOM)  # as it is asked before a ledger is there
+    for relationship in used.relationships:
+        relationship.attributes = {"links": 77}
+    assert builder.build_context(QUESTIONS[2], **ROOM).context_chunks == alone
+    assert "links" not in alone
+
+
+def test_rows_of_another_run_are_named_and_served_only_where_that_is_asked_for(
+    ledger: Ledger, small: Index, tmp_path: Path
+) -> None:
+    frames = small.frames()
+    frames["relationships"]["id"] = [f"new {n}" for n in range(len(frames["relationships"]))]
+    builder = small.models(frames).builder()
+    made = TruthLocalContext.of(builder, judge_of(ledger, small)).build_context(
+        QUESTIONS[2], **ROOM
+    )
+    strange = {one.id for one in made.omitted if one.reason == "unknown"} - {"c2"}  # set aside
+    assert strange == {f"new {n}" for n in range(len(frames["relationships"]))}
+    assert "-----Relationships-----" not in made.context_chunks
+    keeping = TruthLocalContext.of(builder, judge_of(ledger, small, unknown="keep"))
+    kept = keeping.build_context(QUESTIONS[2], **ROOM)
+    assert {one.id for one in kept.unknown} == {*strange, "c2"}
+    assert "-----Relationships-----" in kept.context_chunks
+
+
+def test_a_store_of_titles_finds_a_name_while_one_row_of_it_stands(
+    ledger: Ledger, small: Index
+) -> None:
+    models = small.models()
+    entities = models.entities
+    twice = copy.copy(next(e for e in entities if e.title == "LISBON"))
+    twice.id = "a row that nobody knows"
+    entities.append(twice)
+    arguments = models.arguments() | {
+        "entity_text_embeddings": project.WordStore({e.title: str(e.title) for e in entities}),
+        "embedding_vectorstore_key": EntityVectorStoreKey.TITLE,
+    }
+    builder = TruthLocalContext(judge_of(ledger, small), **arguments)
+    assert "|LISBON|" in builder.build_context("Lisbon", **ROOM).context_chunks
+    ledger.withdraw(source_of(ledger, "d2.txt"))
+    assert "LISBON" not in builder.build_context("Lisbon", **ROOM).context_chunks
+
+
 def test_a_restored_document_brings_all_of_it_back(ledger: Ledger, small: Index) -> None:
     gone = ledger.withdraw(source_of(ledger, "d2.txt"), reason="forged")
     ledger.withdraw(gone, reason="it was not")
@@ -265,6 +324,40 @@ def test_a_global_search_shows_no_report_that_has_fallen(ledger: Ledger, small: 
     mine = asyncio.run(with_truth(search, judge).context_builder.build_context("Ada"))
     assert list(mine.context_records["reports"]["title"]) == ["Ada and Acme"]
     assert "Lisbon" not in "".join(mine.context_chunks)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_weights_of_reports_are_those_of_what_stands(ledger: Ledger, small: Index) -> None:
+    def weights(models: Any) -> list[str]:
+        builder = GlobalCommunityContext(
+            models.reports, [], models.entities, project.WordTokenizer()
+        )
+        search = with_truth(
+            GlobalSearch(project.Model(), builder, project.WordTokenizer()), judge_of(ledger, small)
+        )
+        asyncio.run(builder.build_context("Ada"))  # it notes weights in the reports
+        made = asyncio.run(search.context_builder.build_context("Ada"))
+        frame = made.context_records["reports"]
+        return list(frame["occurrence"]) if "occurrence" in frame else []
+
+    models = small.models()
+    assert len(weights(models)) == 3
+    ledger.withdraw(source_of(ledger, "d2.txt"))
+    assert [float(weight) for weight in weights(models)] == [1.0]
+    for entity in models.entities:
+        entity.text_unit_ids = [] if entity.title in ("ADA", "ACME") else entity.text_unit_ids
+    assert weights(models) == []
+
+
+def test_threads_that_share_a_builder_get_what_one_alone_does(ledger: Ledger, small: Index) -> None:
+    ledger.withdraw(source_of(ledger, "d2.txt"))
+    builder = TruthLocalContext.of(small.models().builder(), judge_of(ledger, small))
+    alone = {q: builder.build_context(q, **ROOM).context_chunks for q in QUESTIONS}
+    with ThreadPoolExecutor(4) as pool:
+        for question, chunks in pool.map(
+            lambda q: (q, builder.build_context(q, **ROOM).context_chunks), QUESTIONS * 20
+        ):
+            assert chunks == alone[question]
 
 
 def test_a_basic_search_shows_no_passage_that_has_fallen(ledger: Ledger, small: Index) -> None:
