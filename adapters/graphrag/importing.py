@@ -21,6 +21,7 @@ from doxa.arguments import check_text
 from doxa.engine import events as ev
 from doxa.engine import times
 from doxa.engine.belief import Belief
+from doxa.engine.collector import uncollected
 from doxa.engine.errors import CallerError, ClockError, DoxaError
 from doxa.engine.parse import parse
 from doxa.engine.plain import Plain, ready
@@ -56,7 +57,7 @@ def import_index(
     project's folder). ``dates`` says what the dates of claims are: when they were ``observed``,
     when they are ``valid``, or to be ignored. ``recorded_at`` is when it became known (left out:
     now; ``"folder"``: the local time in the names of the folders of updates). ``replace`` allows an
-    index of which nothing is left to take the place of the one before. ``dry_run`` writes nothing.
+    index of which nothing is left, or that lost its documents, to take the place of the one before. ``dry_run`` writes nothing.
     ``progress(rows done, total)`` is called now and then. Raises `CallerError` where the folder
     holds no index or a table can't be read, `ClockError` where the time is not later than the
     ledger's last; nothing is written then.
@@ -90,14 +91,15 @@ def prepare(
     check_text(workspace, "workspace")
     naming = Naming(index_name(folder) if index is None else index)
     checked_dates(dates)
-    runs, notes = runs_in(folder)
-    stamps = _stamps(runs, recorded_at)
-    read = [read_tables(run.folder) for run in runs]
-    told = _Told(progress, read)
-    said = [
-        mapped(each, index=naming.index, dates=dates, vocabulary=vocabulary, progress=told.row)
-        for each in read
-    ]
+    with uncollected():
+        runs, notes = runs_in(folder)
+        stamps = _stamps(runs, recorded_at)
+        read = [read_tables(run.folder) for run in runs]
+        told = _Told(progress, read)
+        said = [
+            mapped(each, index=naming.index, dates=dates, vocabulary=vocabulary, progress=told.row)
+            for each in read
+        ]
     plans = [
         _Plan(run, tables, its, naming, workspace, replace, said if run.complete else None)
         for run, tables, its in zip(runs, read, said, strict=True)
@@ -120,7 +122,8 @@ class Prepared:
 
     def into(self, ledger: Ledger, *, dry_run: bool = False) -> IndexImport:
         """Records it; a ``dry_run`` only says what would be done."""
-        requests = [p.request(at) for p, at in zip(self.plans, self.stamps, strict=True)]
+        with uncollected():
+            requests = [p.request(at) for p, at in zip(self.plans, self.stamps, strict=True)]
         answers = _written(ledger, requests, dry_run)
         self.told.end()
         done = tuple(plan.outcome(answer) for plan, answer in zip(self.plans, answers, strict=True))
