@@ -7,7 +7,7 @@ the JSON text of one; a single id also as that.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 __all__ = ["ANNOTATIONS", "OURS", "annotated", "declared"]
@@ -40,9 +40,11 @@ def declared(metadata: Mapping[str, Any]) -> dict[str, Any]:
         value = metadata.get(key)
         if _nothing(value):
             continue
-        found[name] = value if name == "artefact" else _ids(value)
-        if _nothing(found[name]):
-            del found[name]
+        listed = _ids(value)
+        if name == "artefact" and isinstance(listed, list | tuple) and len(listed) == 1:
+            listed = listed[0]
+        if not _nothing(listed):
+            found[name] = listed
     return found
 
 
@@ -61,20 +63,42 @@ def annotated(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _nothing(value: object) -> bool:
     """Whether a value is none, as stores and data frames write it."""
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or (isinstance(value, str | list | tuple) and not value):
         return True
-    return isinstance(value, str | list | tuple) and not value
+    if isinstance(value, Iterable):
+        return False
+    try:
+        return bool(value != value)  # not a number, not a time
+    except TypeError:  # what pandas writes for none at all can't be compared
+        return True
 
 
 def _ids(value: Any) -> Any:
-    if not isinstance(value, str):
+    """A list of ids, whatever holds them; what can't be read as ids stays as it is."""
+    if isinstance(value, str):
+        return _of_text(value)
+    if isinstance(value, Mapping):
+        return [value]  # an id with its workspace, or to be refused
+    if not isinstance(value, Iterable) or isinstance(value, bytes | list | tuple):
         return value
-    if value.startswith("["):
+    try:
+        listed = list(value)  # it may be gone when it was read once
+    except TypeError:  # an array of no dimension
+        return [value]
+    return sorted(listed, key=repr) if isinstance(value, Set) else listed
+
+
+def _of_text(value: str) -> list[Any]:
+    """The ids in a text: it is one, or JSON of several, or of one with its workspace."""
+    if value.lstrip().startswith(("[", "{")):
         try:
-            listed = json.loads(value)
-        except ValueError:
+            read = json.loads(value)
+        except (ValueError, RecursionError):
             return [value]
-        return listed if isinstance(listed, list) else [value]
+        if isinstance(read, list):
+            return read
+        if isinstance(read, dict) and read.keys() == {"workspace", "id"}:
+            return [read]
     return [value]
 
 

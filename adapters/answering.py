@@ -104,6 +104,7 @@ def block_at(
     if found is not None:
         return sieve.assemble(query, found, view, **options)
     made = sieve.open.assemble(query, view=view, **{"archived": sieve.archived, **options})
+    sieve.still(view)
     if made.recalled is not None:
         _granted(made.recalled)
     return made

@@ -14,14 +14,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakKeyDictionary
 
-from doxa.adapters.annotations import ANNOTATIONS, OURS, annotated, declared
+from doxa.adapters.annotations import ANNOTATIONS, OURS, annotated
+from doxa.adapters.basis import basis, in_place, told, unheard_of
 from doxa.engine import times
+from doxa.engine.candidates import surrogate
 from doxa.engine.errors import CallerError, ViewMoved
-from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.registry import Reason
 
 if TYPE_CHECKING:
     from doxa.arguments import Instant
@@ -31,11 +33,22 @@ if TYPE_CHECKING:
     from doxa.ledger import Ledger
     from doxa.views import TruthView
 
-__all__ = ["UNKNOWN", "Found", "Kept", "LeftOut", "Remembered", "Sieve", "Sifting", "Unknown"]
+__all__ = [
+    "UNKNOWN",
+    "Found",
+    "Kept",
+    "LeftOut",
+    "Remembered",
+    "Sieve",
+    "Sifting",
+    "Unknown",
+    "erased",
+]
 
 Unknown = Literal["drop", "flag", "keep"]
 UNKNOWN: Final = "unknown"  # the status of what declares nothing that the ledger knows
 _WORDLESS: Final = "(no words)"  # what an image says: it is judged by what it declares
+_NO_ID: Final = "\n"  # begins no id of a ledger, so that a place in a list is none
 _JUDGED: Final = tuple(key for key in OURS if key.startswith("truth_"))
 _KEYS: Final = {name: key for key, name in ANNOTATIONS.items()}
 _opening = threading.Lock()
@@ -144,6 +157,14 @@ class Sieve:
         if self.annotate is not None and not callable(self.annotate):
             raise CallerError(f"annotate is {self.annotate!r:.60}; give a function of a result")
         self._opened: Ledger | None = None
+        # how much had been erased when a view was captured: a pinned one moves by nothing else
+        self._erased: WeakKeyDictionary[TruthView, int] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_opened": None, "_erased": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "_erased": WeakKeyDictionary()})
 
     # -- the ledger
 
@@ -171,32 +192,44 @@ class Sieve:
     ) -> TruthView:
         """The view at these times, or else at those of the sieve, or else now."""
         at = self.valid_at if valid_at is None else valid_at
-        return self.open.view(
+        view = self.open.view(
             valid_at=datetime.now(UTC) if at is None else at,
             known_at=self.known_at if known_at is None else known_at,
             workspace=self.workspace,
             perspective=self.perspective,
             shared=self.shared,
         )
+        self._erased[view] = erased(self.open)
+        return view
 
     def still(self, view: TruthView) -> None:
-        """Raises `ViewMoved` where what the view sees has moved since it was captured; a view with
-        a ``known_at`` can't."""
-        if self.open.moved(view):
+        """Raises `ViewMoved` where what the view sees has moved since it was captured: with a
+        ``known_at``, where something was erased since."""
+        ledger = self.open
+        if ledger.moved(view):
             raise ViewMoved(
                 f"the truth moved past revision {view.revision} since the view was captured; ask "
                 "again"
+            )
+        if self._erased.setdefault(view, now := erased(ledger)) != now:
+            raise ViewMoved(
+                f"something was erased since the view of revision {view.revision} was captured; "
+                "ask again"
             )
 
     # -- judging
 
     def sift(self, found: Sequence[Found], view: TruthView) -> Sifting:
         """Each result, judged at a view. Ask `still` before it is handed on."""
-        known = [self._declared(one, view) for one in found]
+        self._erased.setdefault(view, erased(self.open))
+        known = [basis(one, view, self.annotate) for one in found]
         candidates = [
-            {"id": str(number), "text": one.text if one.text.strip() else _WORDLESS, **fields}
+            {"id": f"{_NO_ID}{number}", "text": told(one.text, fields, view), **fields}
             for number, (one, fields) in enumerate(zip(found, known, strict=True))
         ]
+        for candidate in candidates:
+            if not candidate["text"].strip():
+                candidate["text"] = _WORDLESS
         judged = self.open.judge_candidates(candidates, view, archived=self.archived)
         at = _coordinates(view)
         kept: list[Kept] = []
@@ -204,8 +237,8 @@ class Sieve:
         for one, fields, judgement in zip(found, known, judged, strict=True):
             if judgement.eligible:
                 kept.append(Kept(one, _notes(at, one, fields, judgement), judgement))
-            elif self.unknown != "drop" and self.unheard_of(view, fields):
-                flag = _flag(at, one, judgement) if self.unknown == "flag" else {}
+            elif self.unknown != "drop" and _unknown(view, one, fields, judgement):
+                flag = _flag(at, one, judgement) if self.unknown == "flag" else _stale(one)
                 kept.append(Kept(one, flag, None))
             else:
                 left_out.append(_left_out(one, judgement))
@@ -245,15 +278,15 @@ class Sieve:
         """The block of what may be believed of the results: whole texts with their citations,
         conflicts with all their sides, within a budget. What is unknown is never in it. Raises
         `ViewMoved`, and returns nothing, where the truth moved meanwhile."""
-        count_of = Counter(one.id for one in found)
         candidates = []
-        for number, one in enumerate(found):
-            unique = one.id if one.id and count_of[one.id] == 1 else f"#{number + 1}"
-            told = one.score if one.score is not None and isfinite(one.score) else None
-            score = 1 / (1 + number) if told is None else told
-            fields = self._declared(one, view)
-            candidates.append({"id": unique, "text": one.text, "score": score, **fields})
-        return self.open.assemble(
+        for number, (one, id) in enumerate(zip(found, _unique(found), strict=True)):
+            ranked = one.score is not None and isfinite(one.score)
+            score = one.score if ranked else 1 / (1 + number)
+            fields = basis(one, view, self.annotate)
+            text = told(one.text, fields, view)
+            candidates.append({"id": id, "text": text, "score": score, **fields})
+        self._erased.setdefault(view, erased(self.open))
+        made = self.open.assemble(
             query,
             view=view,
             candidates=candidates,
@@ -262,6 +295,8 @@ class Sieve:
             top_k=top_k,
             archived=self.archived,
         )
+        self.still(view)
+        return made
 
     def recall(
         self,
@@ -280,35 +315,35 @@ class Sieve:
         return Remembered(view, answer, tuple(_of_hit(view, hit) for hit in answer))
 
     @staticmethod
-    def unheard_of(view: TruthView, fields: Mapping[str, Any]) -> bool:
+    def unheard_of(view: TruthView, fields: Mapping[str, Any], id: str | None = None) -> bool:
         """Whether the ledger never had any of the ids and sources that these fields of a candidate
-        name."""
-        places = dict.fromkeys((view.workspace, "") if view.shared else (view.workspace,))
-        for name, value in fields.items():
-            ids = [value] if name == "artefact" else value
-            if not isinstance(ids, list | tuple) or not all(isinstance(id, str) for id in ids):
-                return False  # it is to be refused, not to be let through
-            if name == "sources":
-                if any(map(partial(_is_source, view), ids)):
-                    return False
-            elif any(view.graph.find(place, id) != NONE for place in places for id in ids):
-                return False
-        return True
-
-    def _declared(self, one: Found, view: TruthView) -> dict[str, Any]:
-        """What a result rests on: what its metadata says, or `annotate`, or else what its own id
-        names in the ledger."""
-        fields = declared(one.metadata)
-        if not fields and self.annotate is not None:
-            fields = declared(self.annotate(one) or {})
-        if not fields and one.id:
-            fields = _named(one.id, view)
-        return fields
+        name or, where they name none, the ``id``."""
+        return unheard_of(view, fields, id)
 
 
-def _is_source(view: TruthView, name: str) -> bool:
-    """Whether evidence was ever from a source of this name, in any workspace."""
-    return any(True for _ in view.graph.sources_named.get(view.graph.names.find(name)))
+def erased(ledger: Ledger) -> int:
+    """How much of a ledger was erased by now, in any process."""
+    return len(ledger._stream.capture()[0].belief.graph.erased)
+
+
+def _unique(found: Sequence[Found]) -> list[str]:
+    """An id for each result: its own where no other has it and it is one, else its place."""
+    count_of = Counter(one.id for one in found)
+    ids = []
+    for number, one in enumerate(found):
+        id = one.id
+        if not id or count_of[id] > 1 or not id.strip() or surrogate(id) is not None:
+            id = f"#{number + 1}"
+            while id in count_of:
+                id = f"#{id}"
+        ids.append(id)
+    return ids
+
+
+def _unknown(view: TruthView, one: Found, fields: Mapping[str, Any], judgement: Sifted) -> bool:
+    """Whether a result is left out since the ledger knows nothing of it, and for nothing else."""
+    unread = judgement.reason is Reason.INVALID_ANNOTATION
+    return not unread and unheard_of(view, fields, one.id)
 
 
 def _notes(
@@ -351,24 +386,19 @@ def _coordinates(view: TruthView) -> dict[str, Any]:
     }
 
 
-def _named(id: str, view: TruthView) -> dict[str, Any]:
-    """What a result rests on whose id is one of the ledger's."""
-    found = view.find(id)
-    if found == NONE:
-        return {}
-    if found & 7 == ARTEFACT:
-        summary = view.graph.a_summary[found >> 3]
-        return {"artefact": id} if summary else {"citations": [id]}
-    name = {CLAIM: "facts", SUPPORT: "supports"}.get(found & 7)
-    return {} if name is None else {name: [id]}
-
-
 def _of_hit(view: TruthView, hit: Hit) -> Kept:
     """A hit of a recall as a result: its text is what may be handed on."""
     rests: dict[str, dict[str, Any]] = {
         "claim": {"facts": [hit.id]},
         "summary": {"artefact": hit.id},
-        "quote": {"supports": [hit.id]},
+        "quote": {
+            "supports": [hit.id],
+            "facts": [
+                in_place(one.id, one.workspace, view)
+                for one in hit.references
+                if one.kind == "claim"
+            ],
+        },
     }
     fields = rests.get(str(hit.tier), {})
     about = {name: getattr(hit, name) for name in ("subject", "predicate", "kind")}

@@ -1,0 +1,121 @@
+"""What a framework's result rests on in a ledger: what it declares, what a function says of it, or
+what its own id names there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from doxa.adapters.annotations import declared
+from doxa.engine.errors import CallerError, Compacted
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.outcomes import Verdict
+from doxa.engine.trust import in_band
+
+if TYPE_CHECKING:
+    from doxa.views import TruthView
+
+__all__ = ["basis", "in_place", "told", "unheard_of"]
+
+# What a recall says before words that may be served all the same.
+_WARNINGS: Final = tuple(
+    in_band(each) for each in (Verdict.UNVERIFIED, Verdict.LOW_CONFIDENCE, Verdict.NOT_ENTAILED)
+)
+_CONTESTED: Final = re.compile(
+    r"\[contested(?: by (\"[^\"]+\"(?:, \"[^\"]+\")*)(?: and \d+ more)?)?: not settled\] "
+)
+
+
+def basis(
+    result: Any, view: TruthView, annotate: Callable[[Any], Mapping[str, Any] | None] | None
+) -> dict[str, Any]:
+    """The fields of a candidate that say what a result rests on. What a function says is all that
+    there is to it, unless it is ``None``: then its id may name something. Raises `CallerError`."""
+    if fields := declared(result.metadata):
+        return fields
+    if annotate is not None and (said := annotate(result)) is not None:
+        if not isinstance(said, Mapping):
+            raise CallerError(
+                f"annotate gave {said!r:.60} for the result {result.id!r:.60}; it gives a mapping "
+                "of the documented keys, or None"
+            )
+        return declared(said)
+    return _named(result.id, view) if result.id else {}
+
+
+def _named(id: str, view: TruthView) -> dict[str, Any]:
+    """What a result rests on whose id is one of the ledger's; a quote, on what it is evidence of as
+    well."""
+    graph = view.graph
+    try:
+        found = view.find(id)
+    except Compacted:
+        return {"facts": [id]}  # to be left out for that
+    if found == NONE:
+        return {}
+    if found & 7 == ARTEFACT:
+        return {"artefact": id} if graph.a_summary[found >> 3] else {"citations": [id]}
+    if found & 7 == SUPPORT:
+        place = graph.names.texts[graph.workspace_of(found)]
+        claim = graph.claim_id(graph.s_claim[found >> 3])
+        return {"supports": [id], "facts": [in_place(claim, place, view)]}
+    return {"facts": [id]} if found & 7 == CLAIM else {}
+
+
+def in_place(id: str, workspace: str, view: TruthView) -> Any:
+    """An id as a candidate names it: plain, where that is what it means at the view."""
+    return id if workspace == view.workspace else {"workspace": workspace, "id": id}
+
+
+def told(text: str, fields: Mapping[str, Any], view: TruthView) -> str:
+    """The words that a result of a registered text hands on: without the warning that a recall put
+    before them, where what it names is in the ledger."""
+    if "artefact" not in fields:
+        return text  # it is judged by what it declares, and not by its words
+    for warning in _WARNINGS:
+        if text.startswith(warning):
+            return text[len(warning) :]
+    if (found := _CONTESTED.match(text)) is not None:
+        names = json.loads(f"[{found[1] or ''}]") if "\\" not in found[0] else [""]
+        if all(name and _had(view, name) for name in names):
+            return text[found.end() :]
+    return text
+
+
+# ------------------------------------------------------------ what the ledger never had
+
+
+def unheard_of(view: TruthView, fields: Mapping[str, Any], id: str | None = None) -> bool:
+    """Whether the ledger never had any of the ids and sources that these fields of a candidate
+    name or, where they name none, the ``id``: in no workspace, be they in sight or not."""
+    if not fields:
+        return not id or not _had(view, id)
+    for name, value in fields.items():
+        ids = [value] if name == "artefact" else value
+        if not isinstance(ids, list | tuple) or not all(map(_readable, ids)):
+            return False  # it is to be refused, not to be let through
+        if any(_is_source(view, each) if name == "sources" else _had(view, each) for each in ids):
+            return False
+    return True
+
+
+def _readable(id: object) -> bool:
+    """Whether an id may be one: a list in JSON that was cut off is none."""
+    return isinstance(id, str) and bool(id) and not id.lstrip().startswith(("[", "{"))
+
+
+def _had(view: TruthView, id: str) -> bool:
+    graph = view.graph
+    gone = graph.gone
+    names: Iterable[str] = [graph.names.texts[place] for place in list(graph.revisions)]
+    return any(
+        graph.find(place, id) != NONE or (gone is not None and gone.event(place, id) != NONE)
+        for place in names
+    )
+
+
+def _is_source(view: TruthView, name: str) -> bool:
+    """Whether evidence was ever from a source of this name, in any workspace."""
+    return any(True for _ in view.graph.sources_named.get(view.graph.names.find(name)))
