@@ -61,13 +61,23 @@ class Asking(BaseModel):
     shared: bool = True
     archived: bool = False
     keys: Any = None
-    _sieve: Sieve = PrivateAttr()
+    _made: Sieve = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
+        self._made = Sieve(**self._chosen())
+
+    def _chosen(self) -> dict[str, Any]:
         names = [field.name for field in dataclasses.fields(Sieve)]
-        chosen = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        self._sieve = Sieve(chosen.pop("ledger"), **chosen)
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    @property
+    def _sieve(self) -> Sieve:
+        """The sieve of these settings: another one where somebody has changed them, or a copy."""
+        chosen, made = self._chosen(), self._made
+        if any(getattr(made, name) is not value for name, value in chosen.items()):
+            self._made = made = Sieve(**chosen)
+        return made
 
     def close(self) -> None:
         """Closes the ledger where only its path was given; the next call opens it again."""
@@ -77,5 +87,5 @@ class Asking(BaseModel):
         settings(self._sieve)  # refuses an open ledger
         state = super().__getstate__()
         private = {**(state["__pydantic_private__"] or {})}
-        private["_sieve"] = dataclasses.replace(self._sieve)  # not opened
+        private["_made"] = dataclasses.replace(self._sieve)  # not opened
         return {**state, "__pydantic_private__": private}

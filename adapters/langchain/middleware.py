@@ -13,6 +13,7 @@ from langchain.agents.middleware.types import ExtendedModelResponse
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables.config import ensure_config
 
+from doxa.adapters.judging import erased
 from doxa.adapters.langchain.asking import TIMES
 from doxa.adapters.langchain.documents import TOLD, adispatch, dispatch
 from doxa.adapters.langchain.telling import Teller, Told
@@ -110,7 +111,8 @@ class TruthMiddleware(AgentMiddleware):
         return query, {name: getattr(context, name, None) for name in TIMES}
 
     def _stands(self, told: Told) -> bool:
-        return told.block.verify(self.teller.sieve.open)
+        ledger = self.teller.sieve.open
+        return told.block.verify(ledger) and erased(ledger) == told.erased
 
     def _given_up(self, answer: Any, told: Told) -> Any:
         if self.moved == "mark":

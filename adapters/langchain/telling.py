@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from doxa.adapters.answering import block_at
-from doxa.adapters.judging import Found, Sieve
+from doxa.adapters.judging import Found, Sieve, erased
 from doxa.adapters.langchain.asking import TIMES, configured, times_of
 from doxa.adapters.langchain.documents import as_found
 from doxa.engine.context import BUDGET, FRAME, LARGE_BUDGET
@@ -35,10 +35,14 @@ class Told(str):
     heading: str
     budget: int
     used: int
+    erased: int  # how much of the ledger was, before it was made
 
     @classmethod
-    def of(cls, block: Block, heading: str, budget: int, count: Callable[[str], int]) -> Told:
+    def of(
+        cls, block: Block, heading: str, budget: int, count: Callable[[str], int], erased: int
+    ) -> Told:
         told = cls(heading + block.text if block.text else "")
+        told.erased = erased
         told.block, told.heading, told.budget = block, heading, budget
         told.used = count(str(told)) if told else 0
         return told
@@ -156,11 +160,11 @@ class Teller:
     ) -> Told:
         """The text within the budget, heading and all. A counter need not add up over joins, so
         the whole is counted, and made with less room where it came out too long."""
-        room = self.budget - self._measure(heading)
+        room, gone = self.budget - self._measure(heading), erased(self.sieve.open)
         while True:
             options = {**self.options, "budget": max(room, 0), "count": self.count}
             made = block_at(self.sieve, query, view, found, **options)
-            told = Told.of(made, heading, self.budget, self._measure)
+            told = Told.of(made, heading, self.budget, self._measure, gone)
             over = told.used - self.budget
             if over <= 0:
                 return told

@@ -505,6 +505,30 @@ def test_a_path_is_opened_when_it_is_asked_and_goes_into_a_pickle(tmp_path: Path
     again.close()
 
 
+def test_settings_that_are_changed_count_and_a_copy_has_its_own(ledger: Ledger) -> None:
+    retriever = TruthRetriever(Given(documents=documents_of()), ledger, valid_at=DAY)
+    today = ids(retriever.invoke(QUESTION))
+    before = retriever.model_copy(update={"valid_at": "2020-01-01"})
+    assert ids(before.invoke(QUESTION)) != today == ids(retriever.invoke(QUESTION))
+    retriever.valid_at = "2020-01-01"
+    assert ids(retriever.invoke(QUESTION)) == ids(before.invoke(QUESTION))
+    own = LedgerRetriever(ledger, valid_at=DAY)
+    assert own.invoke(QUESTION)
+    own.workspace, own.shared = "elsewhere", False
+    assert own.invoke(QUESTION) == []
+
+
+def test_what_the_ledger_found_is_judged_again_with_its_warnings(ledger: Ledger) -> None:
+    ledger.summarize("Ada lives in Lisbon.", facts=["moved/replacement"], id="summed up")
+    own = LedgerRetriever(ledger, valid_at=DAY)
+    found = own.invoke(QUESTION)
+    assert {one.id: one.page_content for one in found}["summed up"].startswith("[unverified] ")
+    again = TruthRetriever(own, ledger, valid_at=DAY).invoke(QUESTION)
+    assert [(one.id, one.page_content) for one in again] == [
+        (one.id, one.page_content) for one in found
+    ]
+
+
 def test_an_open_ledger_cant_be_written_down(ledger: Ledger) -> None:
     for one in (TruthCompressor(ledger), LedgerRetriever(ledger)):
         with pytest.raises(doxa.CallerError, match="give the path of its folder"):

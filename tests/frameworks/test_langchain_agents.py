@@ -283,6 +283,19 @@ def test_a_pinned_view_does_not_move(ledger: Ledger) -> None:
     assert "known at" in model.told[0]
 
 
+def test_what_is_erased_while_the_model_answers_is_not_answered_with(ledger: Ledger) -> None:
+    def erase() -> None:
+        ledger.archive("moved/replacement")
+        ledger.purge("moved/replacement")
+
+    model = saying("Lisbon.", "I don't know.", meanwhile=once(erase))
+    told = TruthMiddleware(ledger, valid_at=DAY, known_at=ledger.revision)
+    answer = agent(model, told).invoke(ASKED)
+    assert answer["messages"][-1].text == "I don't know."
+    assert LISBON in model.told[0]
+    assert LISBON not in model.told[1]
+
+
 def test_a_refusal_stops_the_agent(ledger: Ledger) -> None:
     asking = agent(saying(), TruthMiddleware(ledger, valid_at=DAY, mode="dense"))
     with pytest.raises(RecallRefused, match="vectors_unavailable"):
