@@ -91,9 +91,14 @@ def test_judgements_are_remembered_until_something_begins_or_ends(
     rows = story()
     imported(ledger, tmp_path, rows)
     judge = judge_of(ledger, rows)
-    asked = []
+    asked: list[Any] = []
     really = judge._judged
-    monkeypatch.setattr(judge, "_judged", lambda view: (asked.append(view), really(view))[1])
+
+    def judged(view: Any) -> Any:
+        asked.append(view)
+        return really(view)
+
+    monkeypatch.setattr(judge, "_judged", judged)
     first, second = (judge.sieve.view(at) for at in ("2026-06-01", "2026-06-02"))
     assert judge.judge(first).view is first
     assert judge.judge(second).view is second

@@ -169,7 +169,7 @@ def test_a_report_that_cites_an_empty_one_is_bound_to_its_whole_community() -> N
 
 
 def test_communities_that_only_name_their_parents_hold_what_is_below_them() -> None:
-    below = {0: ([], ["ALICE"], []), 1: ([], ["ACME"], []), 2: ([], ["BOB"], [])}
+    below: dict[int, Any] = {0: ([], ["ALICE"], []), 1: ([], ["ACME"], []), 2: ([], ["BOB"], [])}
     rows = story(communities=below, reports={0: "All [Data: Entities (0, +more)]."})
     for row, parent in zip(rows["communities"], (-1, 0, 1), strict=True):
         del row["children"]
