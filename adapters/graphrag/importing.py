@@ -58,9 +58,9 @@ def import_index(
     when they are ``valid``, or to be ignored. ``recorded_at`` is when it became known (left out:
     now; ``"folder"``: the local time in the names of the folders of updates). ``replace`` allows an
     index of which nothing is left, or that lost its documents, to take the place of the one before.
-    ``dry_run`` writes nothing. ``progress(rows done, total)`` is called now and then. Raises `CallerError` where the folder
-    holds no index or a table can't be read, `ClockError` where the time is not later than the
-    ledger's last; nothing is written then.
+    ``dry_run`` writes nothing. ``progress(rows done, total)`` is called now and then. Raises
+    `CallerError` where the folder holds no index or a table can't be read, `ClockError` where the
+    time is not later than the ledger's last; nothing is written then.
     """
     ready = prepare(
         folder,
