@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import feather
 
 import doxa
 from doxa.adapters.exchange import export_events
@@ -44,8 +45,44 @@ FRAMES: dict[str, Frame] = {
     "a reader": lambda table: table.to_reader(max_chunksize=3),
     "pandas": lambda table: table.to_pandas(),
     "pandas on arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas that may be missing": lambda table: table.to_pandas().convert_dtypes(),
+    "pandas of polars": lambda table: pl.from_arrow(table).to_pandas(),
     "polars": pl.from_arrow,
     "duckdb": duckdb.from_arrow,
+}
+
+
+def _by_pandas(table: pa.Table, file: Path) -> Any:
+    table.to_pandas().to_parquet(file)
+    return pd.read_parquet(file, dtype_backend="numpy_nullable")
+
+
+def _by_polars(table: pa.Table, file: Path) -> Any:
+    pl.from_arrow(table).write_parquet(file)  # type: ignore[union-attr]
+    return file
+
+
+def _by_duckdb(table: pa.Table, file: Path) -> Any:
+    duckdb.from_arrow(table).write_parquet(str(file))
+    return duckdb.read_parquet(str(file))
+
+
+def _without_types(table: pa.Table, file: Path) -> Any:
+    pq.write_table(table, file, version="1.0", store_schema=False, row_group_size=3)
+    return str(file)
+
+
+def _by_feather(table: pa.Table, file: Path) -> Any:
+    feather.write_feather(table, file)
+    return pl.read_ipc(file)
+
+
+FILES: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "pandas": _by_pandas,
+    "polars": _by_polars,
+    "duckdb": _by_duckdb,
+    "without types": _without_types,
+    "feather": _by_feather,
 }
 
 
@@ -152,6 +189,97 @@ def test_an_empty_ledger_is_an_empty_table(ledger: Ledger, tmp_path: Path) -> No
     assert write_parquet(ledger, tmp_path / "none.parquet") == (0, 0)
     assert import_table(ledger, tmp_path / "none.parquet").events == 0
     assert import_table(ledger, table).events == 0
+
+
+SHARED = {"workspace": "", "id": "b"}
+SEEN = {"id": "s", "locator": "l", "quote": "", "digest": "d", "origin": "o"}
+SAID_BY_POLICIES: list[dict[str, Any]] = [
+    {
+        "rejected": "ab" * 32,
+        "predicate": "q",
+        "until": "2030-01-01",
+        "evidence": "e",
+        "author": "me",
+    },
+    {"overrides": "p0", "of": "a", "author": "me"},
+    {"blocked": {"workspace": "", "id": "p0"}, "of": "a"},
+    {"single_valued": "p"},
+    {"contradicts": ["a", "b"]},
+    {"verified": "a"},
+    {"pinned": "a"},
+    {"calibrated": {"embedder": "e", "x": [1, 1.0, None, {"y": "é"}]}},
+    {"scored": "a", "importance": 1},
+    {"scored": "b", "importance": 0.25},
+    {"expires": "m1", "at": "2030-01-01"},
+    {"decays": "fact"},
+    {"decays": "guess", "days": 7},
+    {"archived": ["b", "m1"]},
+    {"restored": ["b"]},
+]
+EVERYTHING: list[dict[str, Any]] = [
+    claim("a", object=None),
+    claim("b", object={"é": [1, 1.0, "null", None, True, -0.0, 10**22]}, text="", kind="hypothesis",
+          perspective="me", valid_until="2024-06-30", source=SEEN | {"observed_at": "2024-01-01"},
+          recall_when=["one", "é"], assumed="always", stated_at="2023-01-01"),
+    claim("a", workspace="w", source=None, because=[SHARED], valid_from="0001-01-01",
+          valid_to="9999-12-31"),
+    claim("c", workspace="w", object="", source=None, because=["a", SHARED]),
+    {"event": "support", "id": "s1", "claim": "b", "source": "t", "stance": "refutes"},
+    {"event": "support", "id": "s2", "claim": "b", "because": ["a"], "valid_until": "2024-03-01"},
+    {"event": "correction", "id": "k1", "corrects": "a", "by": "b", "valid_from": None,
+     "valid_to": "2024-01-02", "source": SEEN, "reason": ""},
+    {"event": "correction", "id": "k2", "unresolved": "U", "candidates": ["a", "b"]},
+    {"event": "correction", "id": "k3", "corrects": "a", "resolves": "k2"},
+    {"event": "withdrawal", "id": "w1", "target": "s1", "source": SEEN, "reason": "r"},
+    {"event": "withdrawal", "id": "w2", "source": "t", "whole_source": True, "asked_by": SEEN,
+     "valid_from": "2024-01-01"},
+    {"event": "citation", "id": "q1", "text": "t", "supports": ["s1"], "sources": ["s"],
+     "binding": "snapshot"},
+    {"event": "citation", "id": "q2", "text": "t", "supports": ["s1"], "binding": "snapshot",
+     "subjects": ["x"], "valid_at": "2024-01-01"},
+    {"event": "summary", "id": "m1", "text": "t", "citations": ["q1"], "facts": ["a"]},
+    {"event": "summary", "id": "m2", "text": "t", "binding": "snapshot", "subjects": []},
+    *(
+        {"event": "policy", "id": f"p{n}", "reason": "why"} | policy
+        for n, policy in enumerate(SAID_BY_POLICIES)
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture
+def everything(ledger: Ledger) -> Ledger:
+    """A ledger with every key that an event may have."""
+    lines = [
+        each | {"recorded_at": f"2024-01-02T00:00:{n:02}Z"} for n, each in enumerate(EVERYTHING)
+    ]
+    assert ledger.import_events(lines, strict=True).events == len(lines)
+    said = {key for line in export_events(ledger) for key in json.loads(line)}
+    assert set(COLUMNS) - said == {
+        *("position", "open_from", "open_to", "valid_until"),  # of tables alone, or resolved
+        *("redacted", "compacted", "first", "last", "count", "digest"),
+    }
+    return ledger
+
+
+@pytest.mark.parametrize("frame", sorted(FRAMES))
+def test_every_key_comes_back_through_every_library(everything: Ledger, frame: str) -> None:
+    check_round_trip(everything, FRAMES[frame])
+
+
+@pytest.mark.parametrize("kind", sorted(FILES))
+def test_every_key_comes_back_through_the_files_of_others(
+    everything: Ledger, kind: str, tmp_path: Path
+) -> None:
+    check_round_trip(everything, lambda table: FILES[kind](table, tmp_path / "file"))
+
+
+@pytest.mark.parametrize("frame", sorted(FRAMES))
+def test_every_row_comes_back_alone_and_no_rows_are_none(everything: Ledger, frame: str) -> None:
+    table, lines = events_to_arrow(everything), list(export_events(everything))
+    for at, line in enumerate(lines):  # all other columns are empty
+        assert list(exchange_lines(FRAMES[frame](table.slice(at, 1)))) == [line]
+    if frame != "a batch":
+        assert list(exchange_lines(FRAMES[frame](table.slice(3, 0)))) == []
 
 
 def test_left_out_is_told_from_open_and_from_null(ledger: Ledger) -> None:

@@ -216,12 +216,12 @@ def test_native_objects_are_json_values() -> None:
 
 
 def test_an_object_that_json_does_not_have_is_set_aside() -> None:
-    assert "object is no number that JSON has" in problem(
+    assert "object holds nan, which is no number that JSON has" in problem(
         pl.DataFrame({**WHO, "object": [float("nan")]})
     )
-    assert "object is no number that JSON has" in problem(frame(object=[[float("inf")]]))
+    assert "object holds inf, which is no number that" in problem(frame(object=[[float("inf")]]))
     far = pa.array([Decimal("0.12345678901234567890")])
-    assert "more digits than a number here keeps" in problem(frame(object=far))
+    assert "holds 0.12345678901234567890, which has more digits" in problem(frame(object=far))
     nanos = pa.array([1], pa.timestamp("ns", "UTC"))
     assert "digits beyond the microsecond" in problem(frame(object=nanos))
     assert "digits beyond the microsecond" in problem(
@@ -287,19 +287,32 @@ def test_the_last_day_may_be_given_instead(ledger: Ledger) -> None:
 
 def test_a_time_that_can_not_be_used_is_set_aside_with_the_reason() -> None:
     far = pa.array([2**62], pa.timestamp("s", "UTC"))
-    assert "valid_from lies outside the years 1 to 9999" in problem(
+    assert "from 1970, outside the years 1 to 9999; an open end is an empty cell" in problem(
         frame(object=["x"], valid_from=far)
     )
-    nanos = pa.array([1], pa.timestamp("ns", "UTC"))
-    assert "valid_from has digits beyond the microsecond" in problem(
-        frame(object=["x"], valid_from=nanos)
+    for_ever = duckdb.sql(
+        "SELECT 'x' AS subject, 'p' AS predicate, 1 AS object, 'infinity'::TIMESTAMPTZ AS valid_to"
     )
+    assert "an open end is an empty cell" in problem(for_ever)
+    for nanos, told in ((1, "1970-01-01T00:00:00.000000001Z"), (-1, "1969-12-31T23:59:59.9999")):
+        column = pa.array([nanos], pa.timestamp("ns", "UTC"))
+        why = problem(frame(object=["x"], valid_from=column))
+        assert f"valid_from holds {told}" in why
+        assert "with digits beyond the microsecond: round it" in why
+    nanos = pa.array([1], pa.timestamp("ns", "UTC"))
+    half = pa.array([86_400_001], pa.date64())
+    assert "holds 1970-01-02T00:00:00.001000Z, which is no whole day" in problem(
+        frame(object=["x"], valid_until=half)
+    )
+    assert fields(frame(object=["x"], valid_from=half))[0]["valid_from"].endswith("00.001000Z")
     assert "has no time zone" in problem(frame(object=["x"], valid_from=["2024-03-01T09:00:00"]))
     source = pa.array(
         [{"id": "s", "observed_at": 1}],
         pa.struct([("id", pa.string()), ("observed_at", pa.timestamp("ns", "UTC"))]),
     )
-    assert "source has digits beyond" in problem(frame(object=["x"], source=source))
+    assert "source holds 1970-01-01T00:00:00.000000001Z, with digits" in problem(
+        frame(object=["x"], source=source)
+    )
 
 
 # ---------------------------------------------------------------- types and coats
@@ -484,16 +497,167 @@ def test_every_row_is_recorded_repeated_or_set_aside(
         assert (again.events, len(again.set_aside)) == (0, len(report.set_aside))
 
 
-def test_what_no_column_should_hold_is_set_aside() -> None:
-    strange = {
+def test_what_only_an_export_has_is_of_the_types_that_an_export_gives_it(ledger: Ledger) -> None:
+    for name, column in {
         "redacted": pa.array([[{"id": b"x"}]]),
         "compacted": pa.array([{"first": datetime(2024, 1, 1), "last": None}]),
-    }
-    for name, column in strange.items():
-        assert "it is no JSON" in problem(frame(object=["x"], **{name: column}))
-        assert "it is no JSON" in problem(frame(object=["x"], id=["a"], **{name: column}))
+        "overrides": pa.array([{"id": "a", "name": "b"}]),
+    }.items():
+        with pytest.raises(doxa.CallerError, match=rf"{name} is .*structs of"):
+            import_table(ledger, frame(object=["x"], **{name: column}))
     nan = pa.array([{"first": float("nan")}])
-    assert "it is no JSON" in problem(frame(object=["x"], compacted=nan))
+    assert "compacted holds nan, which is no number" in problem(frame(object=["x"], compacted=nan))
+
+
+def test_a_type_that_says_what_it_stands_for_is_not_taken_for_what_it_is_stored_as(
+    ledger: Ledger,
+) -> None:
+    uuid = pa.array([b"0" * 16], pa.uuid())
+    columns: list[Any] = [
+        pd.Series(pd.period_range("2024", periods=1, freq="Y")),
+        pd.Series(pd.interval_range(0, 1)),
+    ]
+    for column in columns:
+        with pytest.raises(doxa.CallerError, match=r"object is extension.*cast it"):
+            import_table(ledger, pd.DataFrame({**WHO, "object": column}))
+    with pytest.raises(doxa.CallerError, match=r"object is extension<arrow.uuid>"):
+        import_table(ledger, frame(object=uuid))
+
+
+def test_a_struct_with_a_key_twice_is_refused(ledger: Ledger) -> None:
+    twice = pa.StructArray.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["id", "id"])
+    for name in ("object", "source", "overrides"):
+        with pytest.raises(doxa.CallerError, match=f"{name} is struct<id: string, id: string>"):
+            import_table(ledger, frame(**{"object": ["x"], name: twice}))
+
+
+# ---------------------------------------------------------------- nothing is lost, or made up
+
+
+UNUSABLE: list[tuple[dict[str, Any], str, Any]] = [
+    ({"object": [float("inf")]}, "object", "inf"),
+    ({"object": [[1.5, float("inf"), 2.0]]}, "object", [1.5, "inf", 2.0]),
+    ({"object": [{"a": [1.5, float("inf")], "b": "c"}]}, "object", {"a": [1.5, "inf"], "b": "c"}),
+    ({"object": pa.array([Decimal("0.12345678901234567890")])}, "object", "0.12345678901234567890"),
+    (
+        {"object": pa.array([[2**62, 1]], pa.list_(pa.timestamp("s", "UTC")))},
+        "object",
+        ["value out of range: 4611686018427387904", "1970-01-01 00:00:01+00:00"],
+    ),
+    (
+        {"object": pa.array([2**31 - 1], pa.date32())},
+        "object",
+        "185542587100800000000 µs from 1970",
+    ),
+    (
+        {
+            "source": pa.array(
+                [{"id": "s", "locator": "p. 2", "observed_at": 1}],
+                pa.struct(
+                    [
+                        ("id", pa.string()),
+                        ("locator", pa.string()),
+                        ("observed_at", pa.timestamp("ns", "UTC")),
+                    ]
+                ),
+            )
+        },
+        "source",
+        {"id": "s", "locator": "p. 2", "observed_at": "1970-01-01T00:00:00.000000001Z"},
+    ),
+    ({"open_from": [False]}, "open_from", False),
+    ({"open_to": [True], "valid_to": ["2024-01-01"]}, "open_to", True),
+]
+
+
+@pytest.mark.parametrize(("columns", "key", "shown"), UNUSABLE)
+def test_what_a_cell_showed_is_kept_and_never_taken_for_its_value(
+    ledger: Ledger, columns: dict[str, Any], key: str, shown: Any
+) -> None:
+    (kept,) = import_table(ledger, frame(**{"object": ["x"], **columns})).set_aside
+    said = json.loads(kept.text)
+    assert said[f"{key}?"] == shown
+    assert key not in said
+    again = ledger.import_events([kept.text])  # as it is: it is not mended
+    assert (again.events, len(again.set_aside)) == (0, 1)
+    assert key in again.set_aside[0].reason
+    del said[f"{key}?"]
+    mended = {key: "mended"} if not key.startswith("open") else {}
+    assert ledger.import_events([json.dumps({**said, **mended})]).events == 1
+    assert set_aside(ledger) == []
+
+
+def test_plain_text_where_json_is_meant_is_kept_whole(ledger: Ledger) -> None:
+    text = "London, " * 500
+    table = frame(event=["claim"], object=[text])
+    (kept,) = import_table(ledger, table).set_aside
+    assert "say json_objects=False" in kept.reason
+    assert json.loads(kept.text)["object?"] == text
+    assert import_table(ledger, table, json_objects=False).events == 1
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_bytes_that_are_no_text_are_shown_with_all_around_them(
+    ledger: Ledger, nested: bool
+) -> None:
+    offsets = pa.py_buffer(np.array([0, 1, 3], np.int32))
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"ab\xff")])
+    if nested:
+        lists = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), texts)
+        (kept,) = import_table(ledger, frame(object=["x"], recall_when=lists)).set_aside
+        assert json.loads(kept.text)["recall_when?"] == ["a", "b\\xff"]
+    else:
+        table = pa.table(
+            {"id": texts, "subject": ["x"] * 2, "predicate": ["p"] * 2, "object": [1, 2]}
+        )
+        (kept,) = import_table(ledger, table).set_aside
+        said = json.loads(kept.text)
+        assert (kept.line, said["id?"], "id" in said) == (2, "b\\xff", False)
+        assert ledger.revision == 1
+
+
+def test_a_row_that_is_too_long_is_kept_by_its_beginning(ledger: Ledger) -> None:
+    (kept,) = import_table(ledger, frame(object=["x" * 9_000_000])).set_aside
+    assert "only its beginning is kept" in kept.reason
+    assert len(kept.text) == 1_000
+
+
+def test_a_column_of_numbers_that_goes_on_with_missing_ones_says_nothing_there(
+    ledger: Ledger,
+) -> None:
+    schema = pa.schema([("subject", pa.string()), ("valid_from", pa.float64())])
+    schema = schema.append(pa.field("predicate", pa.string())).append(
+        pa.field("object", pa.int64())
+    )
+    row = {"subject": "x", "predicate": "p", "object": 1}
+    cells: list[list[float | None]] = [[None], [float("nan"), 2.5]]
+    batches = [
+        pa.RecordBatch.from_pylist([row | {"valid_from": cell} for cell in each], schema)
+        for each in cells
+    ]
+    report = import_table(ledger, pa.RecordBatchReader.from_batches(schema, batches))
+    assert (report.events, report.repeated, len(report.set_aside)) == (1, 1, 1)
+    assert json.loads(report.set_aside[0].text)["valid_from?"] == 2.5
+
+
+def test_what_a_library_can_not_make_a_stream_of_is_refused(ledger: Ledger) -> None:
+    huge = pd.DataFrame({**WHO, "object": pd.Series([2**70], dtype=object)})
+    with pytest.raises(doxa.CallerError, match=r"too large.*for mixed objects JSON text"):
+        import_table(ledger, huge)
+    with pytest.raises(doxa.CallerError, match=r"LazyFrame is no table; give what its collect\(\)"):
+        import_table(ledger, pl.LazyFrame({**WHO, "object": [1]}))
+    for wrong in ("yes", 1):
+        with pytest.raises(doxa.CallerError, match=r"json_objects is .*give True, False or None"):
+            import_table(ledger, frame(object=["x"]), json_objects=wrong)  # type: ignore[arg-type]
+    with pytest.raises(doxa.CallerError, match="'objekt', 'sauce' are no keys of an event"):
+        import_table(ledger, pd.DataFrame({**WHO, "objekt": [1], "sauce": ["s"]}))
+
+
+def test_an_id_that_was_made_for_a_claim_stays_the_same() -> None:
+    (said,) = fields(frame(object=["London"], source=["s"], valid_from=["2024-03-01"]))
+    assert said["id"] == "claim-2a6d9761990c0971c3bbf302f3a9e70f"
+    because = frame(object=[{"a": [1, None]}], because=[["b"]], recall_when=[["at home"]])
+    assert fields(because)[0]["id"] == "claim-470b7b61d5dffc2f9df77dc42f0ba017"
 
 
 def test_a_frame_of_every_library_keeps_its_values(ledger: Ledger) -> None:

@@ -18,7 +18,17 @@ from pydantic_core import from_json
 from doxa.engine.codec import PAYLOAD_LIMIT
 from doxa.engine.errors import CallerError, InvalidEvent, PayloadTooLarge, StorageError
 
-__all__ = ["LINE_LIMIT", "Given", "Line", "Lines", "decoder", "fields_of", "quick_fields", "shown"]
+__all__ = [
+    "LINE_LIMIT",
+    "Given",
+    "Line",
+    "Lines",
+    "decoder",
+    "fields_of",
+    "overlong",
+    "quick_fields",
+    "shown",
+]
 
 # An event has at most 1 MiB as it is stored; with every character escaped, its line has six times
 # as much. What is longer can't be an event and is passed over without being kept in memory.
@@ -109,7 +119,7 @@ class Lines:
             for number, raw in enumerate(self._given, 1):
                 self._read = number
                 if isinstance(raw, str | bytes) and len(raw) > LINE_LIMIT:
-                    yield _overlong(number, raw, len(raw))
+                    yield overlong(number, raw)
                 else:
                     yield _without_mark(Line(number, raw))
 
@@ -171,14 +181,16 @@ def _read(readline: Callable[[int], Any], count: Callable[[int], None]) -> Itera
             ) from None
         count(number)
         if length > LINE_LIMIT:
-            yield _overlong(number, raw, length)
+            yield overlong(number, raw, length)
         elif number == 1:
             yield _without_mark(Line(number, raw))
         else:
             yield Line(number, raw)
 
 
-def _overlong(number: int, raw: str | bytes, length: int) -> Line:
+def overlong(number: int, raw: str | bytes, length: int | None = None) -> Line:
+    """A line that is too long to be kept: its beginning, and why."""
+    length = len(raw) if length is None else length
     return Line(
         number,
         raw[:_KEPT],

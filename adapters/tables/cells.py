@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -16,13 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from doxa.adapters.exchange.lines import decoder
-from doxa.adapters.tables.schema import SOURCE_KEYS, Form
+from doxa.adapters.tables.kinds import inner, is_json, is_list, is_text
+from doxa.adapters.tables.schema import Form
 from doxa.engine import times
 from doxa.engine.errors import CallerError
 
-__all__ = ["Null", "Unusable", "cells", "fits", "plain", "wanted"]
+__all__ = ["Null", "Unusable", "cells", "is_empty", "misfits", "plain"]
 
 _UNITS: Final = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+_SECOND: Final = 1_000_000  # µs
+_DEEP: Final = 200  # brackets, with fewer of which no text is nested too deep to be written
 
 
 class Null(Enum):
@@ -32,23 +35,40 @@ class Null(Enum):
 
 
 class Unusable(NamedTuple):
-    """A cell that says nothing which could be recorded: what it shows, and why."""
+    """A cell that says nothing which could be recorded: all that it shows, in a form that JSON has,
+    and why, with the value that is in the way."""
 
-    shown: str
+    shown: Any
     why: str
 
 
 def cells(array: pa.Array, form: Form, as_json: bool) -> list[Any]:
     """The values of a column, ``None`` where it is empty. ``as_json``: text that holds values is
     JSON text."""
-    as_json |= getattr(array.type, "extension_name", "") == "arrow.json"
+    as_json |= is_json(array.type)
     array = plain(array)
     if array.null_count == len(array):
         return [None] * len(array)
-    if form is Form.VALUE:
-        is_text = _is_text(array.type)
-        return _json_texts(array) if is_text and as_json else _values(array)
+    if form is Form.VALUE and as_json and is_text(array.type):
+        return _json_texts(array)
     return _READ[form](array)
+
+
+def misfits(array: pa.Array, why: str) -> list[Any]:
+    """The same of a column of a type that its name can't have: what is there can't be used."""
+    found = _values(plain(array))
+    return [None if _is_missing(value) else Unusable(_shown(value), why) for value in found]
+
+
+def is_empty(array: pa.Array) -> bool:
+    """Whether a column says nothing, as one of numbers that are all missing does not."""
+    if pa.types.is_floating(array.type):
+        return bool(pc.all(pc.is_null(array, nan_is_null=True)).as_py() is not False)
+    return bool(array.null_count == len(array))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, Unusable) and value.shown == "nan")
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -72,120 +92,7 @@ def _taken(values: pa.Array, indices: pa.Array) -> pa.Array:
     return values.take(indices)
 
 
-# ---------------------------------------------------------------- types
-
-
-def fits(type_: pa.DataType, form: Form) -> bool:
-    """Whether a column of a type can hold what a form asks for."""
-    type_ = _bare(type_)
-    if pa.types.is_null(type_):
-        return True
-    if _is_text(type_):
-        return form not in (*_LISTED, Form.FLAG, Form.NUMBER, Form.COUNT, Form.COMPACTION)
-    return bool(_FITS[form](type_))
-
-
-def wanted(type_: pa.DataType, form: Form) -> str:
-    """What a column of another type may be instead, and how to make it so."""
-    type_ = _bare(type_)
-    if pa.types.is_timestamp(type_) and form is Form.TIME:
-        return "it has no time zone: say which, with tz_localize or the like"
-    return f"{_WORDS[form]}: cast it"
-
-
-def _bare(type_: pa.DataType) -> pa.DataType:
-    while True:
-        if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
-            type_ = type_.value_type
-        elif isinstance(type_, pa.BaseExtensionType):
-            type_ = type_.storage_type
-        else:
-            return type_
-
-
-def _is_one_of(type_: pa.DataType, *kinds: str) -> bool:
-    return any(getattr(pa.types, f"is_{kind}")(type_) for kind in kinds)
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return _is_one_of(type_, "string", "large_string", "string_view")
-
-
-def _is_list(type_: pa.DataType) -> bool:
-    kinds = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-    return _is_one_of(type_, *kinds)
-
-
-def _is_instant(type_: pa.DataType) -> bool:
-    return (pa.types.is_timestamp(type_) and type_.tz is not None) or pa.types.is_date(type_)
-
-
-def _is_number(type_: pa.DataType) -> bool:
-    return _is_one_of(type_, "integer", "floating", "decimal")
-
-
-def _is_source(type_: pa.DataType) -> bool:
-    return pa.types.is_struct(type_) and all(
-        field.name in SOURCE_KEYS and fits(field.type, _source_form(field.name)) for field in type_
-    )
-
-
-def _source_form(key: str) -> Form:
-    return Form.TIME if key == "observed_at" else Form.TEXT
-
-
-def _is_reference(type_: pa.DataType) -> bool:
-    type_ = _bare(type_)
-    if pa.types.is_struct(type_):
-        return all(f.name in ("workspace", "id") and fits(f.type, Form.TEXT) for f in type_)
-    return _is_text(type_) or pa.types.is_null(type_)
-
-
-def _is_value(type_: pa.DataType) -> bool:
-    type_ = _bare(type_)
-    if _is_list(type_):
-        return _is_value(type_.value_type)
-    if pa.types.is_struct(type_):
-        return all(_is_value(field.type) for field in type_)
-    kinds = ("null", "boolean", "date", "time", "timestamp")
-    return _is_text(type_) or _is_number(type_) or _is_one_of(type_, *kinds)
-
-
-_LISTED: Final = (Form.NAMES, Form.REFERENCES, Form.ERASURES)
-_FITS: Final[Mapping[Form, Callable[[pa.DataType], bool]]] = {
-    Form.TEXT: lambda type_: False,
-    Form.TIME: _is_instant,
-    Form.DAY: pa.types.is_date,
-    Form.FLAG: pa.types.is_boolean,
-    Form.NUMBER: _is_number,
-    Form.COUNT: lambda type_: pa.types.is_integer(type_) or pa.types.is_floating(type_),
-    Form.VALUE: _is_value,
-    Form.JSON: lambda type_: False,
-    Form.NAMES: lambda type_: _is_list(type_) and fits(type_.value_type, Form.TEXT),
-    Form.SOURCE: _is_source,
-    Form.REFERENCE: _is_reference,
-    Form.REFERENCES: lambda type_: _is_list(type_) and _is_reference(type_.value_type),
-    Form.ERASURES: lambda type_: _is_list(type_) and pa.types.is_struct(_bare(type_.value_type)),
-    Form.COMPACTION: pa.types.is_struct,
-}
-_WORDS: Final[Mapping[Form, str]] = {
-    Form.TEXT: "it is text",
-    Form.TIME: "it is timestamps with a time zone, dates, or ISO text",
-    Form.DAY: "it is dates, or ISO text of days",
-    Form.FLAG: "it is booleans",
-    Form.NUMBER: "it is numbers",
-    Form.COUNT: "it is whole numbers",
-    Form.VALUE: "it is text, numbers, booleans, dates or times, or lists and structs of them",
-    Form.JSON: "it is JSON text",
-    Form.NAMES: "it is lists of text",
-    Form.SOURCE: f"it is text, the source's id, or structs of {', '.join(SOURCE_KEYS)}",
-    Form.REFERENCE: "it is text, an id, or structs of workspace and id",
-    Form.REFERENCES: "it is lists of ids, or of structs of workspace and id",
-    Form.ERASURES: "it is lists of structs",
-    Form.COMPACTION: "it is structs",
-}
-
-# ---------------------------------------------------------------- values
+# ---------------------------------------------------------------- whatever is there
 
 
 def _listing(array: pa.Array) -> list[Any]:
@@ -193,25 +100,68 @@ def _listing(array: pa.Array) -> list[Any]:
     try:
         found: list[Any] = array.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):
-        return [_one(array, at) for at in range(len(array))]
+        return [_gathered(_part(array, at)) for at in range(len(array))]
     return found
 
 
-def _one(array: pa.Array, at: int) -> Any:
+def _part(array: pa.Array, at: int) -> Any:
+    """One value, with what can't be read of it at its place within."""
+    array = plain(array)
+    cell = array[at]
+    if not cell.is_valid:
+        return None
+    if is_list(array.type):
+        return [_part(cell.values, n) for n in range(len(cell.values))]
+    if pa.types.is_struct(array.type):
+        return {field.name: _part(array.field(n), at) for n, field in enumerate(array.type)}
     try:
-        return array[at].as_py()
+        return cell.as_py()
     except UnicodeDecodeError as error:
         shown = error.object.decode("utf-8", "backslashreplace")
         return Unusable(shown, f"is no UTF-8: byte 0x{error.object[error.start]:02x}")
     except (ValueError, OverflowError, pa.ArrowException) as error:
-        return Unusable("", f"can't be read: {error}")
+        shown = array.slice(at, 1).to_string(skip_new_lines=True).strip("[]<> \n")
+        return Unusable(shown, f"holds {shown:.80}, which can't be read: {error}")
+
+
+def _gathered(value: Any) -> Any:
+    """A list or struct with all that is in it; unusable where something in it is."""
+    parts: Iterable[Any] = ()
+    if isinstance(value, dict):
+        value = {key: _gathered(one) for key, one in value.items()}
+        parts = value.values()
+    elif type(value) is list:
+        parts = value = list(map(_gathered, value))
+    bad = next((one for one in parts if isinstance(one, Unusable)), None)
+    return value if bad is None else Unusable(_shown(value), bad.why)
+
+
+def _shown(value: Any) -> Any:
+    """What is there, in a form that JSON has."""
+    if isinstance(value, Unusable):
+        return value.shown
+    if isinstance(value, dict):
+        return {key: _shown(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return list(map(_shown, value))
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+# ---------------------------------------------------------------- times
 
 
 def _instants(array: pa.Array) -> list[Any]:
     """Times as ISO text in UTC."""
-    if _is_text(array.type):
-        return [_said_time(text) for text in _listing(array)]
-    return [None if m is None else _iso(m, rest) for m, rest in _micros(array)]
+    if is_text(array.type):
+        return _each(_said_time, _listing(array))
+    return _each(_iso, _ticks(array))
+
+
+def _each(make: Callable[[Any], Any], values: list[Any]) -> list[Any]:
+    """What is made of each value, once of those that are equal."""
+    made = {value: make(value) for value in set(values) if value is not None}
+    made[None] = None
+    return [made[value] for value in values]
 
 
 def _said_time(text: Any) -> Any:
@@ -224,81 +174,106 @@ def _said_time(text: Any) -> Any:
         return text
 
 
-def _micros(array: pa.Array) -> list[tuple[int | None, int]]:
+def _ticks(array: pa.Array) -> list[Any]:
     """Instants in microseconds, and what is beyond them."""
-    if pa.types.is_date(array.type):
-        wide, (up, down) = array.cast(pa.date32()).cast(pa.int32()), (times.DAY, 1)
+    if pa.types.is_date32(array.type):
+        wide, (up, down) = array.cast(pa.int32()), (times.DAY, 1)
     else:
-        wide, (up, down) = array.cast(pa.int64()), _UNITS[array.type.unit]
-    return [(None, 0) if n is None else divmod(n * up, down) for n in wide.to_pylist()]
+        unit = "ms" if pa.types.is_date(array.type) else array.type.unit
+        wide, (up, down) = array.cast(pa.int64()), _UNITS[unit]
+    return [None if n is None else divmod(n * up, down) for n in wide.to_pylist()]
 
 
-def _iso(micros: int, rest: int) -> str | Unusable:
-    if rest:
-        return Unusable(f"{micros} µs and {rest} ns", "has digits beyond the microsecond: round it")
+def _iso(tick: tuple[int, int]) -> str | Unusable:
+    micros, rest = tick
     if not times.FIRST <= micros <= times.LAST:
-        return Unusable(f"{micros} µs", "lies outside the years 1 to 9999")
+        shown = f"{micros} µs from 1970"
+        why = "outside the years 1 to 9999; an open end is an empty cell"
+        return Unusable(shown, f"holds {shown}, {why}")
+    if rest:
+        second, fraction = divmod(micros, _SECOND)
+        whole = times.iso(second * _SECOND).removesuffix("Z")
+        shown = f"{whole}.{fraction:06}{rest:03}Z"
+        return Unusable(shown, f"holds {shown}, with digits beyond the microsecond: round it")
     return times.iso(micros)
 
 
 def _days(array: pa.Array) -> list[Any]:
-    if _is_text(array.type):
-        return _listing(array)
-    found = [None if m is None else _iso(m, rest) for m, rest in _micros(array)]
-    return [day[:10] if isinstance(day, str) else day for day in found]
+    return _listing(array) if is_text(array.type) else _each(_day, _ticks(array))
+
+
+def _day(tick: tuple[int, int]) -> str | Unusable:
+    said = _iso(tick)
+    if isinstance(said, str) and tick[0] % times.DAY:
+        return Unusable(said, f"holds {said}, which is no whole day")
+    return said[:10] if isinstance(said, str) else said
+
+
+# ---------------------------------------------------------------- numbers, references, sources
 
 
 def _numbers(array: pa.Array) -> list[Any]:
-    return list(map(_json_value, _listing(array)))
+    """Numbers with a fraction, though it be 0, as an export has them."""
+    return [float(n) if type(n) is int else n for n in _values(array)]
 
 
 def _counts(array: pa.Array) -> list[Any]:
-    found = _numbers(array)
-    return [int(n) if isinstance(n, float) and n.is_integer() else n for n in found]
+    return [int(n) if isinstance(n, float) and n.is_integer() else n for n in _values(array)]
 
 
 def _sources(array: pa.Array) -> list[Any]:
-    if _is_text(array.type):
+    if is_text(array.type):
         return _listing(array)
-    parts = {}
-    for field in array.type:
-        part = pc.struct_field(array, field.name)
-        parts[field.name] = cells(part, _source_form(field.name), False)
-    found = []
-    for values in zip(*parts.values(), strict=True):
-        said = {k: v for k, v in zip(parts, values, strict=True) if v is not None}
-        bad = next((v for v in said.values() if isinstance(v, Unusable)), None)
-        found.append(bad or (said["id"] if set(said) == {"id"} else said) or None)
-    return found
+    return list(map(_named, _structs(array, Form.SOURCE)))
 
 
-def _references(array: pa.Array) -> list[Any]:
-    return [each and list(map(_said_reference, each)) for each in _listing(array)]
+def _structs(array: pa.Array, form: Form) -> list[Any]:
+    """Structs, of each what is not empty in it."""
+    parts = {
+        field.name: cells(pc.struct_field(array, [n]), inner(form, field.name), False)
+        for n, field in enumerate(array.type)
+    }
+    rows = zip(*parts.values(), strict=True) if parts else [()] * len(array)
+    return [
+        _gathered({k: v for k, v in zip(parts, row, strict=True) if v is not None}) for row in rows
+    ]
+
+
+def _named(said: Any) -> Any:
+    """A source or a reference of which there is but the id, as that."""
+    if isinstance(said, dict):
+        return (said["id"] if said.keys() == {"id"} else said) or None
+    return said
 
 
 def _reference(array: pa.Array) -> list[Any]:
-    return list(map(_said_reference, _listing(array)))
+    return [_named(_filled(value)) for value in _listing(array)]
 
 
-def _said_reference(value: Any) -> Any:
-    if isinstance(value, dict):
-        said = {k: v for k, v in value.items() if v is not None}
-        return (said["id"] if set(said) == {"id"} else said) or None
-    return value
+def _references(array: pa.Array) -> list[Any]:
+    return [_within(each, lambda value: _named(_filled(value))) for each in _listing(array)]
 
 
 def _erasures(array: pa.Array) -> list[Any]:
-    return [each and [_filled(one) for one in each] for each in _listing(array)]
+    return [_within(each, _filled) for each in _listing(array)]
+
+
+def _within(value: Any, make: Callable[[Any], Any]) -> Any:
+    return list(map(make, value)) if isinstance(value, list) else value
 
 
 def _filled(value: Any) -> Any:
+    """What is not empty in a struct."""
     if isinstance(value, dict):
         return {k: v for k, v in value.items() if v is not None and v != []}
     return value
 
 
 def _compactions(array: pa.Array) -> list[Any]:
-    return [_filled(each) or None for each in _listing(array)]
+    return [said or None for said in _structs(array, Form.COMPACTION)]
+
+
+# ---------------------------------------------------------------- values
 
 
 def _json_texts(array: pa.Array) -> list[Any]:
@@ -310,55 +285,85 @@ def _decoded(text: Any) -> Any:
         return text
     try:
         value = decoder.decode(text)
-        return Null.NULL if value is None else value
-    except json.JSONDecodeError as error:
-        return Unusable(text, f"is no JSON text: {error.msg} at character {error.pos + 1}")
+        if text.count("[") + text.count("{") > _DEEP and _is_deep(value):
+            raise RecursionError
     except RecursionError:
-        return Unusable(text[:1_000], "is nested too deep to be read")
+        return Unusable(text, f"holds {text[:40]}…, which is nested too deep to be read")
+    except json.JSONDecodeError as error:
+        return _no_json(text, f"{error.msg} at character {error.pos + 1}")
     except ValueError as error:
-        return Unusable(text[:1_000], f"is no JSON text: {error}")
+        return _no_json(text, str(error))
+    return Null.NULL if value is None else value
+
+
+def _no_json(text: str, why: str) -> Unusable:
+    plain_text = "where objects are plain text, say json_objects=False"
+    return Unusable(text, f"holds {text[:80]!r}, which is no JSON text ({why}); {plain_text}")
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether it is nested deeper than any event, so deep that it may not be written."""
+    level = [value]
+    for _ in range(_DEEP):
+        within = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for each in within for one in each if isinstance(one, list | dict)]
+    return bool(level)
 
 
 def _values(array: pa.Array) -> list[Any]:
     """Values as a frame has them, as JSON has them."""
     if pa.types.is_timestamp(array.type):
-        end = "Z" if array.type.tz is not None else ""
-        found = [None if m is None else _iso(m, rest) for m, rest in _micros(array)]
-        return [t.removesuffix("Z") + end if isinstance(t, str) else t for t in found]
-    return list(map(_json_value, _listing(array)))
+        found = _each(_iso, _ticks(array))
+        if array.type.tz is None:
+            return [t.removesuffix("Z") if isinstance(t, str) else t for t in found]
+        return found
+    if pa.types.is_date(array.type):
+        return _days(array)
+    found = _listing(array)
+    if is_text(array.type) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
+        return found
+    return list(map(_json_value, found))
 
 
 def _json_value(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return Unusable(str(value), "is no number that JSON has; leave the cell empty, or the row")
-    if value is None or isinstance(value, str | bool | int | float | Unusable):
+    if value is None or isinstance(value, str | bool | int | Unusable):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _no_number(value)
     if isinstance(value, Decimal):
         return _decimal(value)
     if isinstance(value, datetime):
-        if getattr(value, "nanosecond", 0):
-            return Unusable(str(value), "has digits beyond the microsecond: round it")
-        return value.isoformat() if value.tzinfo is None else times.iso(times.instant(value))
+        return _moment(value)
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, list):
-        found = list(map(_json_value, value))
-        return next((one for one in found if isinstance(one, Unusable)), found)
-    assert isinstance(value, dict), f"{value!r} is no value of a column that was let in"
-    said = {key: _json_value(one) for key, one in value.items()}
-    return next((one for one in said.values() if isinstance(one, Unusable)), said)
+        return _gathered(list(map(_json_value, value)))
+    if isinstance(value, dict):
+        return _gathered({key: _json_value(one) for key, one in value.items()})
+    return value
+
+
+def _no_number(value: object) -> Unusable:
+    why = "which is no number that JSON has; leave the cell empty, or the row out"
+    return Unusable(str(value), f"holds {value}, {why}")
+
+
+def _moment(value: datetime) -> Any:
+    if getattr(value, "nanosecond", 0):
+        why = f"holds {value.isoformat()}, with digits beyond the microsecond: round it"
+        return Unusable(value.isoformat(), why)
+    return value.isoformat() if value.tzinfo is None else times.iso(times.instant(value))
 
 
 def _decimal(value: Decimal) -> Any:
     if not value.is_finite():
-        return Unusable(str(value), "is no number that JSON has")
+        return _no_number(value)
     if value == value.to_integral_value():
         return int(value)
     near = float(value)
     if Decimal(repr(near)) != value:
-        return Unusable(
-            str(value), "has more digits than a number here keeps: cast it to text, or to a float"
-        )
+        why = "which has more digits than a number here keeps: cast it to text, or to a float"
+        return Unusable(str(value), f"holds {value}, {why}")
     return near
 
 
@@ -369,6 +374,7 @@ _READ: Final[Mapping[Form, Callable[[pa.Array], list[Any]]]] = {
     Form.FLAG: _listing,
     Form.NUMBER: _numbers,
     Form.COUNT: _counts,
+    Form.VALUE: _values,
     Form.JSON: _json_texts,
     Form.NAMES: _listing,
     Form.SOURCE: _sources,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from doxa.adapters.exchange.importing import ImportReport, import_events
 from doxa.adapters.exchange.lines import Line, Lines, shown
-from doxa.adapters.tables.cells import Unusable, cells, fits, wanted
+from doxa.adapters.tables.cells import cells, is_empty, misfits
+from doxa.adapters.tables.kinds import fits, wanted
 from doxa.adapters.tables.rows import line_of
 from doxa.adapters.tables.schema import COLUMNS, POSITION, SCHEMA
 from doxa.engine.errors import CallerError, InvalidEvent, StorageError
@@ -26,6 +26,7 @@ __all__ = ["exchange_lines", "import_table", "is_parquet"]
 _MAGIC: Final = b"PAR1"
 _ROWS: Final = 8_192
 _CLAIM: Final = ("subject", "predicate", "object")
+_MAKES: Final = ("collect", "to_table")  # of a query of Polars, and of a data set of Arrow
 _INDEX: Final = "__index_level_"  # what a frame's own numbering is called, which says nothing
 
 Progress = Callable[[int, int | None], None]
@@ -83,6 +84,8 @@ class _Rows(Lines):
     """The rows of a table as lines, numbered from 1."""
 
     def __init__(self, table: Any, json_objects: bool | None) -> None:
+        if json_objects is not None and type(json_objects) is not bool:
+            raise CallerError(f"json_objects is {json_objects!r:.80}; give True, False or None")
         self.path, self._read, self._file = None, 0, None
         self._batches = self._opened(table)
         try:
@@ -108,17 +111,22 @@ class _Rows(Lines):
         if isinstance(table, pa.Table):
             self.total = table.num_rows
         if not hasattr(table, "__arrow_c_stream__"):
+            made = (f"give what its {name}() gives" for name in _MAKES if hasattr(table, name))
             raise CallerError(
-                f"{type(table).__name__} is no table; give a data frame, an Arrow table, or the "
-                "path of a Parquet file (lines and mappings go into import_events)"
+                f"{type(table).__name__} is no table; "
+                + next(
+                    made,
+                    "give a data frame, an Arrow table, or the path of a Parquet file (lines and "
+                    "mappings go into import_events)",
+                )
             )
         try:
             reader = pa.RecordBatchReader.from_stream(table)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except Exception as error:  # whatever a library that makes a stream of it may raise
             raise CallerError(
                 f"the {type(table).__name__} is no Arrow table: {error}; a column has one type: "
                 "text, say, or for mixed objects JSON text, with json_objects=True"
-            ) from None
+            ) from error
         self._schema = reader.schema
         return iter(reader)
 
@@ -149,9 +157,11 @@ class _Rows(Lines):
             raise CallerError(f"the table has two columns {twice[0]!r:.80}; rename one")
         if unknown := [name for name in names if name not in COLUMNS]:
             known = ", ".join(name for name in SCHEMA.names if name != POSITION)
+            some = ", ".join(f"{name!r:.80}" for name in unknown[:5])
+            are = "are no keys" if len(unknown) > 1 else "is no key"
             raise CallerError(
-                f"{unknown[0]!r:.80} is no key of an event; rename the column or leave it out. "
-                f"The keys are {known}, valid_until"
+                f"{some}{', …' if len(unknown) > 5 else ''} {are} of an event; rename what is one "
+                f"and leave out the rest. The keys are {known}, valid_until"
             )
         lacking = [name for name in _CLAIM if name not in names]
         if "event" not in names and lacking:
@@ -163,7 +173,7 @@ class _Rows(Lines):
             type_ = self._schema.field(name).type
             if not fits(type_, COLUMNS[name]) and self._first is not None:
                 column = self._first.column(self._first.schema.get_field_index(name))
-                if not _is_empty(column):
+                if not is_empty(column):
                     raise CallerError(f"{name} is {type_}; {wanted(type_, COLUMNS[name])}")
 
     # ------------------------------------------------------------ reading
@@ -171,7 +181,8 @@ class _Rows(Lines):
     def __iter__(self) -> Iterator[Line]:
         batch, self._first = self._first, None
         while batch is not None:
-            yield from self._lines(batch)
+            for start in range(0, batch.num_rows, _ROWS):  # a frame may come as one batch
+                yield from self._lines(batch.slice(start, _ROWS))
             try:
                 batch = next(self._batches, None)
             except (pa.ArrowException, OSError) as error:
@@ -189,17 +200,9 @@ class _Rows(Lines):
                 continue
             if fits(array.type, form):
                 columns[name] = cells(array, form, self._json)
-            elif not _is_empty(array):
-                why = f"is {array.type}; {wanted(array.type, form)}"
-                columns[name] = [Unusable(str(one), why) if one.is_valid else None for one in array]
+            elif not is_empty(array):
+                columns[name] = misfits(array, f"is {array.type}; {wanted(array.type, form)}")
         for at in range(batch.num_rows):
             self._read += 1
             said = {name: column[at] for name, column in columns.items()}
             yield line_of(self._read, {k: v for k, v in said.items() if v is not None})
-
-
-def _is_empty(array: pa.Array) -> bool:
-    """Whether a column says nothing, as one of numbers that are all missing does not."""
-    if pa.types.is_floating(array.type):
-        return bool(pc.all(pc.is_null(array, nan_is_null=True)).as_py() is not False)
-    return bool(array.null_count == len(array))

@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
-from doxa.adapters.exchange.exporting import form
-from doxa.adapters.exchange.lines import Line
+from pydantic_core import from_json, to_json
+
+from doxa.adapters.exchange.lines import LINE_LIMIT, Line, overlong
 from doxa.adapters.exchange.stubs import KEPT, REDACTED
 from doxa.adapters.tables.cells import Null, Unusable
 from doxa.adapters.tables.schema import COLUMNS, OPEN
+from doxa.engine import codec
 from doxa.engine.errors import CallerError
 from doxa.engine.events import POLICIES, equality_key
 from doxa.engine.pages import GONE
-from doxa.engine.parse import parse
+from doxa.engine.plain import Plain, ready
 
 __all__ = ["line_of"]
 
+UNUSABLE: Final = "?"  # behind the key of a cell that can't be used
 _HEAD: Final = ("event", "id", "workspace")
 _SPAN: Final = ("valid_from", "valid_to", "valid_until")
 _DECLARED: Final = ("text", "facts", "supports", "sources", "citations", "binding", "subjects")
@@ -47,58 +51,61 @@ _ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "citation": (*_HEAD, *_DECLARED, "valid_at", "recorded_at", "stated_at"),
     "summary": (*_HEAD, *_DECLARED, "valid_at", "recorded_at", "stated_at"),
-    "policy": (
-        *_HEAD,
-        *(key for name, others in POLICIES.items() for key in (name, *others)),
-        *("recorded_at", "reason", "stated_at"),
-    ),
+    **{
+        f"policy {name}": (*_HEAD, name, *others, "recorded_at", "reason", "stated_at")
+        for name, others in POLICIES.items()
+    },
     GONE: ("event", "first", "last", "count", "digest"),
+    **{f"{REDACTED} {of}": ("event", "of", "workspace", "id", *keys) for of, keys in KEPT.items()},
 }
 _PLACES: Final = {
     event: {key: place for place, key in enumerate(keys)} for event, keys in _ORDER.items()
-}
-_STUBS: Final = {
-    kind: {k: place for place, k in enumerate(("event", "of", "workspace", "id", *keys))}
-    for kind, keys in KEPT.items()
 }
 _LAST: Final = len(COLUMNS)
 
 
 def line_of(number: int, cells: Mapping[str, Any]) -> Line:
-    """The exchange line of a row, from those of its cells that are not empty; with a problem where
-    one of them can't be used. A claim without an id gets the one that follows from what it says."""
+    """The exchange line of a row, from those of its cells that are not empty. A claim without an id
+    gets the one that follows from what it says.
+
+    A cell that can't be used is the problem of its line, and stands in it under a name that is no
+    key of an event (``object?``): so what it shows is kept, and is never taken for its value.
+    """
     fields: dict[str, Any] = {}
     problem: str | None = None
     for key, value in cells.items():
         if isinstance(value, Unusable):
             problem = problem or f"{key} {value.why}"
-            fields[key] = value.shown
+            fields[key + UNUSABLE] = value.shown
         else:
             fields[key] = None if value is Null.NULL else value
-    problem = _bounds(fields) or problem
-    try:
-        if fields.get("event") == "claim" and "id" not in fields:
-            fields["id"] = _id(fields)
-        return Line(number, _text(_ordered(fields)), problem)
-    except (ValueError, TypeError, RecursionError) as error:
-        return Line(number, _text({"id": str(fields.get("id"))}), f"it is no JSON: {error}")
+    lost = _bounds(fields)
+    problem = problem or lost
+    if fields.get("event") == "claim" and "id" not in fields and f"id{UNUSABLE}" not in fields:
+        fields["id"] = _id(fields)
+    text = _text(_ordered(fields))
+    return overlong(number, text) if len(text) > LINE_LIMIT else Line(number, text, problem)
 
 
-def _text(fields: Mapping[str, Any]) -> str:
-    return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_text: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _bounds(fields: dict[str, Any]) -> str | None:
     """Makes explicit which bounds are open; why that can't be, where it can't."""
+    problem = None
     for bound, column in OPEN.items():
         is_open = fields.pop(column, None)
-        if is_open and bound in fields:
-            return f"{column} is true beside the {bound} {fields[bound]}; one of them is wrong"
-        if is_open is False and bound not in fields:
-            return f"{column} is false, but {bound} is empty: it is lost"
-        if is_open:
+        if is_open is None or bound + UNUSABLE in fields:
+            continue
+        if is_open is (bound in fields):
+            problem = f"{column} is false, but {bound} is empty: it is lost"
+            if is_open:
+                there = f"beside the {bound} {fields[bound]}"
+                problem = f"{column} is true {there}; one of them is wrong"
+            fields[column + UNUSABLE] = is_open
+        elif is_open:
             fields[bound] = None
-    return None
+    return problem
 
 
 def _ordered(fields: dict[str, Any]) -> Mapping[str, Any]:
@@ -109,21 +116,40 @@ def _ordered(fields: dict[str, Any]) -> Mapping[str, Any]:
     elif event in ("citation", "summary") and fields.get("binding") == "snapshot":
         fields.setdefault("subjects", None)
     if event == REDACTED:
-        places = _STUBS.get(str(fields.get("of")), {})
+        kind = f"{REDACTED} {fields.get('of')}"
     elif event == "withdrawal" and "target" not in fields:
-        places = _PLACES["whole source"]
+        kind = "whole source"
+    elif event == "policy":
+        kind = f"policy {next((name for name in POLICIES if name in fields), None)}"
     else:
-        places = _PLACES.get(str(event), {})
-    return {key: fields[key] for key in sorted(fields, key=lambda key: places.get(key, _LAST))}
+        kind = str(event)
+    if kind not in _PLACES:
+        return fields
+    return {key: fields[key] for key in _sorted(kind, tuple(fields))}
+
+
+@lru_cache(1_000)
+def _sorted(kind: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    places = _PLACES[kind]
+    return tuple(sorted(keys, key=lambda key: places.get(key, _LAST)))
 
 
 def _id(fields: Mapping[str, Any]) -> str:
     """An id for a claim that has none: the same for the same statement, recorded at the same time
     where it says when."""
     try:
-        said = form(parse({**fields, "id": "-"}))
-        said.pop("stated_at", None)
-        key = equality_key([said, fields.get("recorded_at")])
-    except CallerError:  # it will be set aside, and come again perhaps
-        key = _text(fields)
-    return f"claim-{hashlib.sha256(key.encode('utf-8', 'backslashreplace')).hexdigest()[:32]}"
+        said = to_json([*_content({**fields, "id": "-"}), fields.get("recorded_at")])
+    except (CallerError, ValueError):  # it will be set aside, and come again perhaps
+        said = _text(fields).encode("utf-8", "backslashreplace")
+    return f"claim-{hashlib.sha256(said).hexdigest()[:32]}"
+
+
+def _content(fields: dict[str, Any]) -> list[Any]:
+    """What a claim says, however it is written. Raises `CallerError`."""
+    made = ready(fields)
+    if isinstance(made, Plain):
+        head, data = made.said, made.content
+    else:
+        head, data = map(from_json, codec.encode(made))
+    head = {key: value for key, value in head.items() if key not in ("v", "stated_at")}
+    return [head, {**data, "object": equality_key(data["object"])}]

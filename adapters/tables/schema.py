@@ -9,7 +9,16 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "OPEN", "POSITION", "SCHEMA", "SOURCE_KEYS", "Form"]
+__all__ = [
+    "COLUMNS",
+    "COMPACTION_KEYS",
+    "ERASURE_KEYS",
+    "OPEN",
+    "POSITION",
+    "SCHEMA",
+    "SOURCE_KEYS",
+    "Form",
+]
 
 
 class Form(Enum):
@@ -27,6 +36,7 @@ class Form(Enum):
     SOURCE = "sources"
     REFERENCE = "a reference"
     REFERENCES = "lists of references"
+    ERASURE = "one that was erased"
     ERASURES = "what was erased"
     COMPACTION = "what was compacted"
 
@@ -76,7 +86,6 @@ _SOURCE: Final = pa.struct(
         ("observed_at", _TIME),
     ]
 )
-SOURCE_KEYS: Final = tuple(field.name for field in _SOURCE)
 _ERASURE: Final = pa.struct(
     [
         ("id", pa.string()),
@@ -95,6 +104,9 @@ _COMPACTION: Final = pa.struct(
         ("digest", pa.string()),
     ]
 )
+SOURCE_KEYS: Final = tuple(field.name for field in _SOURCE)
+ERASURE_KEYS: Final = tuple(field.name for field in _ERASURE)
+COMPACTION_KEYS: Final = tuple(field.name for field in _COMPACTION)
 _TYPES: Final = {
     Form.TEXT: pa.string(),
     Form.TIME: _TIME,
