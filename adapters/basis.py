@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from doxa.adapters.annotations import declared
 from doxa.engine.errors import CallerError, Compacted
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.lost import event_of
 from doxa.engine.outcomes import Verdict
 from doxa.engine.trust import in_band
 
 if TYPE_CHECKING:
     from doxa.views import TruthView
 
-__all__ = ["basis", "in_place", "told", "unheard_of"]
+__all__ = ["basis", "compacted", "find", "in_place", "told", "unheard_of"]
 
 # What a recall says before words that may be served all the same.
 _WARNINGS: Final = tuple(
@@ -48,13 +49,9 @@ def basis(
 def _named(id: str, view: TruthView) -> dict[str, Any]:
     """What a result rests on whose id is one of the ledger's; a quote, on what it is evidence of as
     well."""
-    graph = view.graph
-    try:
-        found = view.find(id)
-    except Compacted:
-        return {"facts": [id]}  # to be left out for that
+    found, graph = find(view, id), view.graph
     if found == NONE:
-        return {}
+        return {"facts": [id]} if _had(view, id) else {}  # to be left out, and why
     if found & 7 == ARTEFACT:
         return {"artefact": id} if graph.a_summary[found >> 3] else {"citations": [id]}
     if found & 7 == SUPPORT:
@@ -62,6 +59,21 @@ def _named(id: str, view: TruthView) -> dict[str, Any]:
         claim = graph.claim_id(graph.s_claim[found >> 3])
         return {"supports": [id], "facts": [in_place(claim, place, view)]}
     return {"facts": [id]} if found & 7 == CLAIM else {}
+
+
+def find(view: TruthView, id: str) -> int:
+    """The entity that an id means at a view; NONE where it means none, or was compacted: that costs
+    one result its place, and not all others theirs."""
+    try:
+        return view.find(id)
+    except Compacted:
+        return NONE
+
+
+def compacted(view: TruthView, id: str) -> bool:
+    """Whether an id means, in the sight of a view, what was compacted."""
+    places = (view.workspace, "") if view.shared else (view.workspace,)
+    return any(event_of(view, place, id) != NONE for place in places)
 
 
 def in_place(id: str, workspace: str, view: TruthView) -> Any:
@@ -107,6 +119,7 @@ def _readable(id: object) -> bool:
 
 
 def _had(view: TruthView, id: str) -> bool:
+    """Whether the ledger ever had something under an id, in any workspace."""
     graph = view.graph
     gone = graph.gone
     names: Iterable[str] = [graph.names.texts[place] for place in list(graph.revisions)]

@@ -175,8 +175,10 @@ class Earlier:
         return self.graph.find(self.workspace, id)
 
     def has(self, id: str) -> bool:
-        """Whether something was recorded under an id, or erased."""
-        return self.number(id) != NONE
+        """Whether something was recorded under an id, be it erased or compacted since."""
+        gone = self.graph.gone
+        compacted = gone is not None and gone.event(self.workspace, id) != NONE
+        return compacted or self.number(id) != NONE
 
     def counts(self, id: str) -> bool:
         """Whether it has not been taken back at all times."""

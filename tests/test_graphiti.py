@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import doxa
 from doxa.adapters.exchange import export_events
 from doxa.adapters.graphiti import (
+    Truth,
     aimport_graph,
     arecord_results,
     import_graph,
@@ -123,6 +125,69 @@ def test_results_that_come_again_after_others_take_nothing_back(ledger: Ledger) 
     assert was == ("corroborated", {"Ann: Ann leads Acme, and well."})
     assert record_results(ledger, first).unchanged
     assert (standing(ledger), texts(ledger)) == was
+
+
+def test_results_that_come_late_bring_no_former_words_back(ledger: Ledger) -> None:
+    first, second = before(), {**before(), "edges": [{**E1, "fact": "Ann heads Acme."}]}
+    record_results(ledger, first)
+    assert record_results(ledger, second).changed == 1
+    for late in (first, second, first):
+        assert record_results(ledger, late).unchanged
+    assert standing(ledger) == "superseded"
+    assert import_graph(ledger, first).changed == 1  # a graph that is stored has the last word
+
+
+def test_what_the_graph_now_says_never_holds_holds_no_more(ledger: Ledger) -> None:
+    import_graph(ledger, before())
+    never = {**E1, "fact": "Ann heads Acme.", "invalid_at": E1["valid_at"]}
+    done = import_graph(ledger, {**before(), "edges": [never]})
+    assert (done.ended, len(done.set_aside)) == (1, 1)
+    assert standing(ledger) == standing(ledger, "2024-01-01") == "superseded"
+    assert import_graph(ledger, {**before(), "edges": [never]}).unchanged
+    import_graph(ledger, before())
+    assert standing(ledger) == "reported"
+
+
+LATER = ["2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"]
+
+
+@pytest.mark.parametrize("valid_at", [None, *LATER])
+@pytest.mark.parametrize("expired_at", [None, *LATER])
+def test_each_moment_is_held_as_it_was_known_then(valid_at: Any, expired_at: Any) -> None:
+    """By a reading of the four times that is as plain as it can be."""
+    for invalid_at, created_at in itertools.product([None, *LATER], LATER):
+        when = {"valid_at": valid_at, "invalid_at": invalid_at}
+        edge = {**E1, **when, "created_at": created_at, "expired_at": expired_at}
+        with doxa.open() as ledger:
+            import_graph(ledger, {"nodes": [ANN, ACME], "episodes": [], "edges": [edge]})
+            for at, known in itertools.product(["2022-06-01T00:00:00Z", *LATER], LATER):
+                told = expired_at is None or expired_at <= known
+                from_the_start = expired_at and invalid_at and expired_at <= created_at
+                end = (invalid_at or expired_at) if told or from_the_start else None
+                holds = created_at <= known and (valid_at or "") <= at and (not end or at < end)
+                held = bool(ledger.revision) and bool(
+                    ledger.view(valid_at=at, known_at=known).claims(predicate="LEADS")
+                )
+                assert held == holds, (edge, at, known)
+
+
+def test_what_was_compacted_is_followed_and_does_not_come_back(ledger: Ledger) -> None:
+    def graph(fact: str) -> dict[str, Any]:
+        return {"nodes": [node("n1", "Ann"), ACME], "edges": [{**E1, "fact": fact}]}
+
+    import_graph(ledger, graph("Ann leads Acme."))
+    import_graph(ledger, graph("Ann heads Acme."))
+    assert ledger.compact(older_than=0).claims == 1
+    assert import_graph(ledger, graph("Ann heads Acme.")).unchanged
+    assert import_graph(ledger, graph("Ann is Acme.")).changed == 1
+    (kept,) = Truth(ledger, valid_at="2026-06-01").judge(graph("Ann is Acme.")["edges"]).kept
+    assert kept.notes["claim_ids"] == '["graphiti:edge:e1:3"]'
+    ledger.withdraw("graphiti:edge:e1:3")
+    assert ledger.compact(older_than=0).claims == 2
+    done = import_graph(ledger, graph("Ann is Acme."))
+    assert reasons(done) == ["was compacted here, and does not come back"]
+    judged = Truth(ledger, unknown="keep").judge([*graph("Ann is Acme.")["edges"], E2])
+    assert [str(left.found.id) for left in judged.left_out] == ["e1"]
 
 
 @pytest.mark.parametrize("made", [before, after])
@@ -542,7 +607,8 @@ def test_after_any_overwriting_a_ledger_holds_what_the_last_state_says(
                 for each in (ledger, fresh)
             ]
             last = states[-1]
-            end = last["invalid_at"] or last["expired_at"]
-            if end is None or last["valid_at"] is None or end > last["valid_at"]:
-                assert held[0] == held[1], at
+            end = last["invalid_at"] or last["expired_at"] or "2030"
+            said = {("Ann", "Acme", last["fact"])}
+            holds = (last["valid_at"] or "") <= at < end
+            assert held == [said if holds else set()] * 2, at
         assert ledger.verify().ok

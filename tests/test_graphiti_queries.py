@@ -128,6 +128,13 @@ def test_an_edge_of_changed_words_is_judged_as_the_view_knew_it(ledger: Ledger) 
     assert was.notes["e1"]["claim_ids"] == '["graphiti:edge:e1"]'
 
 
+def test_what_is_called_as_something_else_of_the_ledgers_rests_on_nothing(ledger: Ledger) -> None:
+    for uuid in ("e1", "n1", "p1"):
+        ledger.claim("a", "p", uuid, id=uuid, source="s")
+    found = {"edges": [E1], "nodes": [ANN], "episodes": [P1]}
+    assert Truth(ledger).judge(found).kept == ()
+
+
 def test_results_come_back_in_the_form_in_which_they_came(truth: Truth) -> None:
     assert truth.judge([E1, E2]).results == [E2]
     assert truth.judge((E1, E2)).results == [E2]

@@ -77,6 +77,13 @@ def summaries(ledger: Ledger) -> set[str]:
     return {line.removeprefix("> ") for line in block.text.splitlines() if line.startswith(">")}
 
 
+def described(ledger: Ledger) -> set[str]:
+    """The registered texts that count, by their ids."""
+    view = ledger.view(valid_at=NOW)
+    block = ledger.assemble("", view=view, candidates="registered", budget=10**6)
+    return {one.id for one in block.printed}
+
+
 def reasons(report: Any) -> list[str]:
     return [aside.reason for aside in report.set_aside]
 
@@ -167,6 +174,20 @@ def test_what_goes_and_comes_back_stands_as_it_did(
         assert (len(done.withdrawn), done.claims, done.supports) == (0, 0, 0)
         assert (standings(ledger), summaries(ledger)) == (was, texts)
     assert ledger.verify().ok
+
+
+def test_a_description_does_not_come_back_with_a_document_that_others_describe_too(
+    ledger: Ledger, store: Callable[..., Path]
+) -> None:
+    """It rests on what comes back, but the graph has another one in its place by now."""
+    both = {"a": ANN, "b": BOB}
+    for docs in (both, {"b": BOB}, {}, both):
+        done = import_workspace(ledger, store(docs), replace=True)
+        assert import_workspace(ledger, store(docs), replace=True).unchanged
+    assert done.replaced == 1
+    with doxa.open() as fresh:
+        import_workspace(fresh, store(both))
+        assert described(ledger) == described(fresh)
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(
@@ -607,4 +628,5 @@ def test_after_any_way_there_a_ledger_holds_what_one_import_of_the_last_store_ho
         texts = {doc.text for doc in histories[-1][0].values()}
         spoken = {c.object for c in ledger.view(valid_at=NOW).claims(predicate="SAYS")}
         assert spoken == texts
+        assert described(ledger) <= described(fresh)
         assert ledger.verify().ok

@@ -140,6 +140,38 @@ def test_what_the_ledger_does_not_know_is_dropped_flagged_or_kept(
         assert flagged == strange
 
 
+def test_a_judged_result_is_judged_by_what_is_recorded_now(truth: Truth, ledger: Ledger) -> None:
+    first = truth.judge(ALL)
+    again = truth.judge(first.result)
+    assert again.result["data"] == first.result["data"]
+    forged = copy.deepcopy(ALL)
+    ledger.claim("a", "p", "b", id="held", source="s")
+    for kind in ("entities", "relationships", "chunks"):
+        for row in forged["data"][kind]:
+            row.update(claim_ids="held", description="Mallory rules.", content="Mallory rules.")
+    assert truth.judge(forged).kept == ()
+
+
+def test_a_row_that_is_called_as_something_of_the_ledgers_does_not_rest_on_it(
+    truth: Truth, ledger: Ledger
+) -> None:
+    ledger.claim("a", "p", "b", id="entity:Eve", source="s")
+    rows = [{"entity_name": "Eve", "description": "Eve is new."}]
+    judged = truth.judge({"data": {"entities": rows}})
+    assert left(judged) == {"entity:Eve": "missing_annotation"}
+
+
+def test_what_was_compacted_costs_nothing_else_its_place(
+    truth: Truth, ledger: Ledger, tmp_path: Path
+) -> None:
+    import_workspace(ledger, written(WITHOUT_A).save(tmp_path / "rag"))
+    import_workspace(ledger, written({"c": DOCS["c"]}).save(tmp_path / "rag"))
+    for claim in ledger.view(valid_at=NOW).claims(standing="unsupported"):
+        ledger.withdraw(claim.id)
+    ledger.compact(older_than=0)
+    assert ids(truth.judge(ALL)) == {"chunk:c-chunk-000"}
+
+
 def test_what_the_ledger_knows_and_does_not_hold_is_never_let_through(
     truth: Truth, ledger: Ledger, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from doxa.adapters.carrying import Aside, Earlier, checked_name, key, label
 from doxa.adapters.graphiti.graph import Edge, Episode, Graph, ref
 from doxa.engine import events as ev
 from doxa.engine import times
+from doxa.engine.graph import NONE
 
 __all__ = ["ARRIVAL", "SAYS", "Ids", "Mapping", "Undated"]
 
@@ -157,6 +158,10 @@ class Mapping:
 
     def _edge(self, edge: Edge) -> None:
         version = next(n for n in count(1) if not self.earlier.has(self.ids.edge(edge.uuid, n))) - 1
+        last = self.ids.edge(edge.uuid, version)
+        if version and self.earlier.number(last) == NONE:
+            self.set_aside(f"edge {edge.uuid}", "was compacted here, and does not come back")
+            return
         old = self._recorded(edge, version) if version else None
         if old is not None and old.erased:
             self.claims[edge.uuid] = old.id
@@ -166,6 +171,8 @@ class Mapping:
         if said is None:
             return
         if old is None or self._differs(edge, said, old):
+            if old is not None and self._late(edge, said, version):
+                return
             version += 1
             if not self._claim(edge, version, said, old):
                 return
@@ -179,8 +186,20 @@ class Mapping:
             stated = [edge.created, None if known is None else known.created]
             self._evidence(support, claim, episode, stated)
 
+    def _late(self, edge: Edge, said: dict[str, Any], version: int) -> bool:
+        """Whether results say what an edge said before it was changed: they come late, or again."""
+        earlier = [] if self.stored else map(self.earlier.number, self._versions(edge, version))
+        known = [self._event(number) for number in earlier if number != NONE]
+        return any(not one.erased and not self._other(said, one) for one in known)
+
+    def _versions(self, edge: Edge, version: int) -> Iterator[str]:
+        """The claims that an edge was before a version."""
+        return (self.ids.edge(edge.uuid, n) for n in range(1, version))
+
     def _recorded(self, edge: Edge, version: int) -> ev.Claim:
-        number = self.earlier.number(self.ids.edge(edge.uuid, version))
+        return self._event(self.earlier.number(self.ids.edge(edge.uuid, version)))
+
+    def _event(self, number: int) -> ev.Claim:
         found = self.earlier.payload(self.earlier.graph.position_of(number))
         assert isinstance(found, ev.Claim), found
         return found
@@ -209,13 +228,17 @@ class Mapping:
 
     def _differs(self, edge: Edge, said: dict[str, Any], old: ev.Claim) -> bool:
         """Whether the graph says other words now, or of a time that the claim does not reach."""
-        start = said.get("valid_from")
         end = self._end(edge)
+        beyond = (times.POS if end is None else end) > old.valid_to
+        return self._other(said, old) or (beyond and (edge.ended or self.stored))
+
+    def _other(self, said: dict[str, Any], old: ev.Claim) -> bool:
+        """Whether what is said are other words, or begins to hold at another time."""
+        start = said.get("valid_from")
         return (
             any(said[name] != getattr(old, name) for name in ("subject", "predicate", "object"))
             or said["text"] != old.text
             or (times.NEG if start is None else times.instant(start)) != old.valid_from
-            or ((times.POS if end is None else end) > old.valid_to and (edge.ended or self.stored))
         )
 
     def _end(self, edge: Edge) -> int | None:
@@ -235,6 +258,8 @@ class Mapping:
             if start is not None and times.instant(start) >= end:
                 stated = f"valid_at {times.iso(times.instant(start))} is not before invalid_at"
                 self.set_aside(f"edge {edge.uuid}", f"{stated} {times.iso(end)}", edge.fact)
+                if old is not None:
+                    self._never(edge, old.id)
                 return False
             said = {**said, "valid_to": times.iso(end)}
         self.add({"event": "claim", "id": id, **said}, [edge.created] if old is None else [])
@@ -277,19 +302,28 @@ class Mapping:
         if end is not None and end != stated:
             self._correct(edge, claim, len(ends) + 1, end)
 
+    def _never(self, edge: Edge, claim: str) -> None:
+        """The end of an edge that, as the graph has it now, never holds."""
+        ends = list(self._ends(claim))
+        live = [self.earlier.number(id) >> 3 for id in ends if self.earlier.counts(id)]
+        if not any(self.earlier.graph.k_from[row] == times.NEG for row in live):
+            self._correct(edge, claim, len(ends) + 1, None)
+
     def _recorded_end(self, claim: str) -> int:
         return self.earlier.graph.c_to[self.earlier.number(claim) >> 3]
 
-    def _correct(self, edge: Edge, claim: str, number: int, end: int) -> None:
+    def _correct(self, edge: Edge, claim: str, number: int, end: int | None) -> None:
         self.ended += 1
         reason = "the graph has invalidated it"
-        if edge.invalid is None:
+        if end is None:
+            reason = "as the graph has it, it never holds"
+        elif edge.invalid is None:
             reason += ", without saying when it ceased to hold: from when that became known"
         event = {
             "event": "correction",
             "id": self.ids.end(claim, number),
             "corrects": claim,
-            "valid_from": times.iso(end),
+            "valid_from": None if end is None else times.iso(end),
             "valid_to": None,
             "reason": reason,
         }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from doxa.adapters.basis import compacted, find
 from doxa.adapters.carrying import in_turn, plain
 from doxa.adapters.graphiti.graph import Edge, graph_of, value
 from doxa.adapters.graphiti.mapping import Ids
@@ -218,7 +219,7 @@ class Truth:
             return "", {}
         text = told(plain(str(value(item, "name") or "")), plain(summary))
         artefact = self.ids.summary(kind, uuid, text)
-        found = view.find(artefact)
+        found = find(view, artefact)
         known = found != NONE and found & 7 == ARTEFACT
         return text, {"artefact_id": artefact} if known else {}
 
@@ -239,14 +240,17 @@ class Truth:
         found = None
         for version in count(1):
             id = self.ids.edge(edge.uuid, version)
-            number = view.find(id)
+            number = find(view, id)
+            if number == NONE and compacted(view, id):
+                found, last = id, number
+                continue
             if number == NONE or number & 7 != CLAIM:
                 break
             if found is None or view.graph.position_of(number) <= view.k:
                 found = id
             last = number
-        if found is None:
-            return None
+        if found is None or last == NONE:
+            return found
         said = view.payload(view.graph.position_of(last))
         same = isinstance(said, ev.Claim) and (said.erased or said.text == edge.fact)
         return found if same and not (edge.ended and self._open(view, last)) else None
@@ -265,7 +269,7 @@ class Truth:
         """A result that may be used, as it is printed: with its uuid, and citations."""
         kind, _, item, rests = one.item
         if "artefact_id" in rests:
-            row = view.find(rests["artefact_id"]) >> 3
+            row = find(view, rests["artefact_id"]) >> 3
             facts, supports = view.graph.a_facts[row], view.graph.a_supports[row]
             told = {
                 "claim_ids": [view.graph.claim_id(claim) for claim in facts],
@@ -273,7 +277,7 @@ class Truth:
                 "source_ids": self._sources(view, row),
             }
         else:
-            row = view.find(rests["claim_ids"][0]) >> 3
+            row = find(view, rests["claim_ids"][0]) >> 3
             told = {"claim_ids": list(rests["claim_ids"])}
             supports = tuple(view.graph.supports_of(row))
         if cited := self._citations(view, supports):
@@ -301,7 +305,7 @@ class Truth:
                 said = graph.id_of(entity(SUPPORT, row))
                 if said.startswith(head) and belief.live(row, view.v, view.k):
                     found[self.ids.citation(uuid, said.removeprefix(head))] = None
-        return [id for id in found if view.find(id) != NONE][:_CITED]
+        return [id for id in found if find(view, id) != NONE][:_CITED]
 
 
 def _lists(results: Any) -> dict[str, list[Any]]:

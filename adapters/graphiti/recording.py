@@ -77,7 +77,7 @@ def record_results(
     recorded at the time that the graph states (``created_at``, ``expired_at``) where that is later
     than all in the ledger, else as it arrives. An edge without ``valid_at`` holds ``always``, or
     from its ``reference_time`` on, as ``undated`` says. Safe to repeat: results that come late, or
-    again, take no end away. Raises `CallerError`.
+    again, take no end away and bring no former words back. Raises `CallerError`.
     """
     return _record(ledger, graph_of(results), name, workspace, undated, stored=False)
 

@@ -131,8 +131,8 @@ class _Plan:
         self.withdrawn: list[str] = []
         self.not_repeated = self.known = self.lost = self.replaced = 0
         gone = list(self._gone())
-        replaced = list(self._replaced())
         self.back = list(self._back())
+        replaced = list(self._replaced())
         self.new = [event for id, event in said.events.items() if not earlier.has(id)]
         self.events = [*gone, *replaced, *self.back, *self.new]
 
@@ -161,13 +161,16 @@ class _Plan:
         if not self.said.graph:
             return
         falling = set(self.withdrawn)
+        back = {event["target"].rpartition("/gone-")[0] for event in self.back}
         for kind in ("entity", "relation"):
             for id in self.earlier.artefacts(f"{self.ids.prefix}{kind}:"):
                 about = ":".join(id.split(":")[:-2]) + ":"
                 if id in self.said.events or about in self.said.undecided:
                     continue
                 rests_on = self.earlier.rests_on(id)
-                if not falling.isdisjoint(rests_on) or not all(map(self.earlier.counts, rests_on)):
+                if not falling.isdisjoint(rests_on):
+                    continue
+                if not all(each in back or self.earlier.counts(each) for each in rests_on):
                     continue
                 event = self.earlier.taken_back(id, "LightRAG has no such description any more")
                 if event is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from doxa.adapters.basis import find
 from doxa.adapters.lightrag.mapping import Ids
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 
@@ -70,7 +71,7 @@ class Lookup:
     def rests_on(self, view: TruthView, artefact: str) -> dict[str, Any]:
         """What a summary declares, and citations of the first of the chunks that it is from."""
         graph = view.graph
-        row = view.find(artefact) >> 3
+        row = find(view, artefact) >> 3
         supports = list(graph.a_supports[row])
         return {
             "claim_ids": [graph.claim_id(claim) for claim in graph.a_facts[row]],
@@ -82,7 +83,7 @@ class Lookup:
         """What was extracted from the chunks by which a text is said: claims, by evidence that
         counts at the view."""
         found: dict[str, None] = {}
-        graph, number = view.graph, view.find(claim)
+        graph, number = view.graph, find(view, claim)
         if number == NONE or number & 7 != CLAIM:
             return []
         for support in self._live(view, graph.supports_of(number >> 3)):
@@ -98,7 +99,7 @@ class Lookup:
 
     def cited(self, view: TruthView, claim: str) -> list[str]:
         """Citations of where a text stands."""
-        live = self._live(view, view.graph.supports_of(view.find(claim) >> 3))
+        live = self._live(view, view.graph.supports_of(find(view, claim) >> 3))
         return self._citations(view, live)[:_CITED]
 
     def _live(self, view: TruthView, supports: Iterable[int]) -> list[int]:
@@ -111,4 +112,4 @@ class Lookup:
             id = view.graph.id_of(entity(SUPPORT, support))
             if id.startswith(head):
                 found[self.ids.citation(id.removeprefix(head).rpartition(":")[0])] = None
-        return [id for id in found if view.find(id) != NONE]
+        return [id for id in found if find(view, id) != NONE]

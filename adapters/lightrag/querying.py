@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from doxa.adapters.annotations import ANNOTATIONS
 from doxa.adapters.carrying import in_turn, label, plain
 from doxa.adapters.judging import Found, Kept, LeftOut, Sieve, Sifting, Unknown
 from doxa.adapters.lightrag.lookup import Lookup
@@ -176,7 +177,8 @@ class Truth:
             rests["claim_ids"] = self._of_text(view, self.lookup.ids.text(str(name), text))
         elif (artefact := self.lookup.description(view, name, text)) is not None:
             rests["artefact_id"] = artefact
-        return Found(text, row, id, item=_Row(kind, row, rests))
+        own = {key: value for key, value in row.items() if key not in ANNOTATIONS}
+        return Found(text, own, id, item=_Row(kind, row, rests))
 
     def _of_text(self, view: TruthView, claim: str) -> list[str]:
         """What a chunk's text rests on: that it is said and, unless that is enough, all that was
