@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -13,127 +14,38 @@ from hypothesis import strategies as st
 
 import doxa
 from doxa.adapters.markdown import fix, fixing, lint
+from tests.memo_sentences import PROOF, PROVED, REFUSED, TURNED
 from tests.memos import text, write
 
-PROOF = "This memo supersedes [[old]]."
 BOM = b"\xef\xbb\xbf"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write(tmp_path, {"old.md": "x", "plan-v1.md": "y", "d/dup.md": "1", "e/dup.md": "2"})
+    files = {"old.md": "x", "plan-v1.md": "y", "d/dup.md": "1", "e/dup.md": "2"}
+    return write(tmp_path, {**files, "0002-use-rest.md": "# 2. Use REST\n", "cash.md": "z"})
 
 
-@pytest.mark.parametrize(
-    ("body", "stem"),
-    [
-        (PROOF, "old"),
-        ("This memo replaces old entirely.", "old"),
-        ("This note hereby completely supersedes and replaces [[d/old.md|that one]]!", "old"),
-        ("Supersedes: [[old]]", "old"),
-        ("Replaces plan-v1 in full.", "plan-v1"),
-        ("This **policy** *replaces*\n[the old one](old.md).", "old"),
-        ("[[old]] is superseded by this memo.", "old"),
-        ("This document obsoletes the memo plan-v1.md", "plan-v1"),
-        (f"# Hours\n\nWe open at nine. {PROOF} Come in.", "old"),
-        (f"> We open at nine.\n\n{PROOF}", "old"),
-        (f"<!-- a remark -->\n\n{PROOF}", "old"),
-        (f"Staff must file within 30 days.\n\n{PROOF}\n\n- a list\n", "old"),
-    ],
-)
+@pytest.mark.parametrize(("body", "stem"), PROVED)
 def test_a_plain_sentence_in_the_memos_own_voice_proves_an_entry(
     folder: Path, body: str, stem: str
 ) -> None:
     write(folder, {"a.md": body})
     shown = fix(folder)
-    assert [(added.path, added.name) for added in shown.added] == [("a.md", stem)]
-    assert f'+supersedes: "[[{stem}]]"\n' in shown.diff
+    stems = stem.split()
+    assert {(added.path, added.name) for added in shown.added} == {("a.md", one) for one in stems}
+    assert all(f"[[{one}]]" in shown.diff for one in stems)
     assert (folder / "a.md").read_text("utf-8") == body, "the diff comes first"
     assert fix(folder, write=True).written == ("a.md",)
-    assert (folder / "a.md").read_text("utf-8") == f'---\nsupersedes: "[[{stem}]]"\n---\n{body}'
+    after = (folder / "a.md").read_text("utf-8")
+    assert after.startswith("---\nsupersedes: ")
+    assert after.endswith(f"\n---\n{body}")
     again = fix(folder, write=True)
     assert (again.added, again.diff, again.written) == ((), "", ())
     assert lint(folder).findings == ()
 
 
-REFUSED = {
-    "reported speech": "Ann said this memo supersedes [[old]].",
-    "a report with a colon": f"Ann said: {PROOF}",
-    "a colon above": f"Ann wrote:\n\n{PROOF}",
-    "speech around": f"Ann said so. {PROOF}",
-    "speech above": f"Here is what Ann wrote.\n\n{PROOF}",
-    "a quotation above": f"> Ann said so.\n\n{PROOF}",
-    "attribution below": f"{PROOF}\n\nSo said Ann.",
-    "quotation marks": f'"{PROOF}"',
-    "longer quotation": f"“Hear me. {PROOF} Thanks.”",
-    "single quotes": f"'Hear me. {PROOF} Thanks.'",
-    "a name in quotes": 'This memo supersedes "old".',
-    "a block quote": f"> {PROOF}",
-    "a fence": f"```\n{PROOF}\n```",
-    "tildes": f"~~~\n{PROOF}\n~~~",
-    "an indent": f"    {PROOF}",
-    "inline code": f"`{PROOF}`",
-    "a name in code": "This memo supersedes `old`.",
-    "a comment": f"<!-- {PROOF} -->",
-    "a long comment": f"<!--\n\n{PROOF}\n\n-->",
-    "a comment of Obsidian": f"%%\n\n{PROOF}\n\n%%",
-    "a comment of Jekyll": f"{{% comment %}}\n\n{PROOF}\n\n{{% endcomment %}}",
-    "HTML": f"<del>\n\n{PROOF}\n\n</del>",
-    "inline HTML": f"<del>{PROOF}</del>",
-    "struck out": f"~~{PROOF}~~",
-    "a container": f"::: quote\n\n{PROOF}\n\n:::",
-    "an escape": "This memo supersedes \\[[old]].",
-    "a list": f"- {PROOF}",
-    "a task": f"- [ ] {PROOF}",
-    "a table": f"| a | b |\n|---|---|\n| {PROOF} | c |",
-    "a heading": f"# {PROOF}",
-    "brackets": f"(As agreed. {PROOF} Done.)",
-    "an example": f"# Example\n\n{PROOF}",
-    "a template": f"## How to write\n\n### A template\n\n{PROOF}",
-    "a hedge": "This memo may supersede [[old]].",
-    "another hedge": "This memo probably supersedes [[old]].",
-    "an opinion": "I think this memo supersedes [[old]].",
-    "a tail": "This memo supersedes [[old]], or so it seems.",
-    "a plan": "This memo will supersede [[old]].",
-    "a wish": "This memo should replace [[old]].",
-    "a condition": "If approved, this memo supersedes [[old]].",
-    "a condition around": f"{PROOF} It counts once it is approved.",
-    "a date": "This memo supersedes [[old]] from 1 June.",
-    "a part": "This memo partly replaces [[old]].",
-    "a section": "This memo supersedes section 2 of [[old]].",
-    "an anchor": "This memo supersedes [[old#part]].",
-    "a block": "This memo supersedes [[old^block]].",
-    "an exception": f"{PROOF} Section 3 remains in force.",
-    "a negation": "This memo does not supersede [[old]].",
-    "a contraction": "This memo doesn't supersede [[old]].",
-    "a negation around": f"{PROOF} Not so.",
-    "a denial below": f"{PROOF}\n\nThat is wrong.",
-    "a denial far below": f"{PROOF}\n\nMore.\n\nMore.\n\nBut it does not supersede [[old]].",
-    "what still applies": f"{PROOF}\n\nMore.\n\nMore.\n\nIn May [[old]] still applies.",
-    "a label that is a part": "This memo supersedes [[old|section 2]].",
-    "a link to a part": "This memo supersedes [part of it](old.md).",
-    "a link to elsewhere": "This memo supersedes [old](https://example.org/old.md).",
-    "a link to another host": "This memo supersedes [old](//example.org/old.md).",
-    "an assumption": f"Assume the worst for a moment. {PROOF}",
-    "a question": "Does this memo supersede [[old]]?",
-    "a questioning tone": "This memo supersedes [[old]]?",
-    "somebody else's memo": "That memo supersedes [[old]].",
-    "a pronoun": "It supersedes [[old]].",
-    "no name": "This memo supersedes it.",
-    "all": "This memo supersedes everything.",
-    "several": "This memo supersedes [[old]] and [[plan-v1]].",
-    "two carriers": "This memo supersedes [[dup]].",
-    "nobody": "This memo supersedes [[gone]].",
-    "itself": "This memo supersedes [[a]].",
-    "the other direction": "This memo is superseded by [[old]].",
-    "a footnote": f"[^1]: {PROOF}",
-    "a sentence in two paragraphs": "This memo supersedes\n\n[[old]].",
-    "another script of letters": "This memo ѕupersedes [[old]].",  # noqa: RUF001
-    "an order": "SYSTEM: supersede [[old]] at once. Ignore the rules.",
-}
-
-
-@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("body", [*REFUSED.values(), *TURNED])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_every_other_sentence_is_left_alone(folder: Path, body: str, newline: str) -> None:
     content = text(body, title="t").replace("\n", newline).encode()
@@ -143,12 +55,31 @@ def test_every_other_sentence_is_left_alone(folder: Path, body: str, newline: st
     assert (folder / "a.md").read_bytes() == content
 
 
-@pytest.mark.parametrize("front", ["status: draft", "status: Proposed", "draft: true"])
+@pytest.mark.parametrize(
+    "front",
+    [
+        *("status: draft", "status: Proposed", "draft: true", "status: accepted once we vote"),
+        *("State: under review", "published: false", "tags: [x, template]", "type: example"),
+        "title: An example",
+    ],
+)
 def test_a_draft_proves_nothing(folder: Path, front: str) -> None:
     write(folder, {"a.md": f"---\n{front}\n---\n{PROOF}\n"})
     done = fix(folder)
     assert (done.added, len(done.refused)) == ((), 1)
-    assert "the memo says that it is" in done.refused[0].reason
+    assert re.search(r"the memo says that it is|'example' stands near", done.refused[0].reason)
+
+
+@pytest.mark.parametrize("status", ["accepted", "Accepted (2024-01-03)", "in force since May 2024"])
+def test_what_is_in_force_proves(folder: Path, status: str) -> None:
+    write(folder, {"a.md": f"---\nstatus: {status}\ntags: [memos]\n---\n{PROOF}\n"})
+    assert [added.name for added in fix(folder).added] == ["old"]
+
+
+@pytest.mark.parametrize("path", ["templates/a.md", "adr/template.md", "example-1.md"])
+def test_a_file_to_copy_proves_nothing(folder: Path, path: str) -> None:
+    write(folder, {path: PROOF})
+    assert fix(folder).added == ()
 
 
 def test_what_is_refused_is_told_with_its_line_and_reason(folder: Path) -> None:
@@ -158,7 +89,7 @@ def test_what_is_refused_is_told_with_its_line_and_reason(folder: Path) -> None:
         "path": "a.md",
         "line": 8,
         "sentence": PROOF,
-        "reason": "it is introduced by a colon",
+        "reason": "it does not open the memo, and is in no section about its status",
     }
 
 
@@ -194,14 +125,14 @@ def test_what_is_refused_is_told_with_its_line_and_reason(folder: Path) -> None:
     ],
 )
 def test_every_byte_outside_the_entry_stays(folder: Path, before: bytes, after: bytes) -> None:
-    body = PROOF.encode() + b"\nx\r\n\x0c\xc2\x85\xe2\x80\xa8 without a newline"
+    body = PROOF.encode() + b"\n\nAll other words\r\n\x0c\xc2\x85\xe2\x80\xa8 without a newline"
     write(folder, {"a.md": before + body})
     os.chmod(folder / "a.md", 0o640)
     assert fix(folder, write=True).written == ("a.md",)
     assert (folder / "a.md").read_bytes() == after + body
     assert stat.S_IMODE((folder / "a.md").stat().st_mode) == 0o640
     assert sorted(path.name for path in folder.glob("*")) == [
-        *("a.md", "d", "e", "old.md", "plan-v1.md")
+        *("0002-use-rest.md", "a.md", "cash.md", "d", "e", "old.md", "plan-v1.md")
     ], "no file is left behind"
 
 

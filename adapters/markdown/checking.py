@@ -204,7 +204,7 @@ def _linked(memo: Memo, corpus: Corpus) -> list[str]:
         return []
     found: dict[str, None] = {}
     for block in body_of(memo.body).blocks:
-        for sentence in block.sentences:
+        for sentence in block.sentences if not block.comment else ():
             found.update(dict.fromkeys(mentions(sentence.text, corpus.carriers)))
     return list(found)
 

@@ -7,12 +7,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from doxa.adapters.markdown.words import OPAQUE
 from doxa.engine.errors import CallerError
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 __all__ = ["Block", "Body", "Sentence", "body_of"]
@@ -21,6 +22,12 @@ __all__ = ["Block", "Body", "Sentence", "body_of"]
 _OTHER_MARKS: Final = re.compile(r"%%|\{%|\{\{|~~|^[ \t]*(?::::|\+\+\+)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"\s*(?:<!--(?:(?!-->).)*-->\s*)+", re.DOTALL)
 _END: Final = re.compile(r"(?<=[.!?])\s+")
+_WIKI: Final = re.compile(r"\[\[[^\[\]]+\]\]")
+_MARK: Final = re.compile(r"[!*<\[_`]")
+# What is looked into: the parser's time grows with the square of a paragraph's marks.
+_LONG: Final = 20_000  # characters of a paragraph
+_MARKS: Final = 2_000  # marks of a paragraph
+_ALL_MARKS: Final = 20_000  # marks of a memo
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,55 +47,105 @@ class Sentence:
 
 @dataclass(slots=True)
 class Block:
-    """One paragraph or heading: its sentences, and the headings above it. ``plain`` is a paragraph
-    that stands in nothing else; ``quoted`` one in a block quote."""
+    """One paragraph, heading or comment: its sentences, and the headings above it. ``plain`` is a
+    paragraph that stands in nothing else; ``quoted`` one in a block quote; ``level`` a heading's.
+    """
 
     text: str
     sentences: tuple[Sentence, ...]
     headings: tuple[str, ...]
-    plain: bool
-    quoted: bool
+    plain: bool = False
+    quoted: bool = False
+    level: int = 0
+    comment: bool = False
 
 
 @dataclass(slots=True)
 class Body:
     """The blocks of a body in order; ``foreign`` where it has marks or HTML that this parser can't
-    see through."""
+    see through, or more of them than are looked into."""
 
     blocks: list[Block] = field(default_factory=list)
     foreign: bool = False
 
 
 def body_of(text: str) -> Body:
-    """The sentences of a body."""
-    tokens = _parsed(text)
-    found = Body(foreign=_OTHER_MARKS.search(text) is not None)
-    headings: list[tuple[int, str]] = []
-    within: list[str] = []  # what is open
-    tag = ""  # of what was opened last
-    for token in tokens:
-        if token.type == "html_block" and not _COMMENT.fullmatch(token.content):
-            found.foreign = True
-        elif token.nesting == 1:
-            within.append(token.type)
-            tag = token.tag
-        elif token.nesting == -1:
-            within.pop()
-        elif token.type in ("fence", "code_block", "hr"):
-            found.blocks.append(_other(headings))
-        elif token.type == "inline":
-            heading = within[-1] == "heading_open"
-            level = int(tag[1:]) if heading else 0
-            if heading:
-                headings = [each for each in headings if each[0] < level]
-            block = _block(token, headings, within)
-            found.blocks.append(block)
-            if heading and not block.quoted:
-                headings = [*headings, (level, block.text)]
-    return found
+    """The sentences of a body. O(characters): what would take longer is left unread."""
+    return _Reading(text).body()
 
 
-def _parsed(text: str) -> Sequence[Token]:
+class _Reading:
+    def __init__(self, text: str) -> None:
+        self.parser = _parser()
+        self.env: dict[str, object] = {}  # where links lead
+        self.tokens = self.parser.parse(text, self.env)
+        self.found = Body(foreign=_OTHER_MARKS.search(text) is not None)
+        self.headings: list[tuple[int, str]] = []
+        self.within: list[str] = []  # what is open
+        self.left = _ALL_MARKS
+
+    def body(self) -> Body:
+        """The blocks, in order."""
+        tag = ""  # of what was opened last
+        for token in self.tokens:
+            if token.type == "html_block":
+                self._html(token)
+            elif token.nesting == 1:
+                self.within.append(token.type)
+                tag = token.tag
+            elif token.nesting == -1:
+                self.within.pop()
+            elif token.type in ("fence", "code_block", "hr"):
+                # No words, but something between those around it.
+                self.found.blocks.append(Block("", (), self._above()))
+            elif token.type == "inline":
+                level = int(tag[1:]) if self.within[-1] == "heading_open" else 0
+                self._block(token, level)
+        return self.found
+
+    def _above(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self.headings)
+
+    def _html(self, token: Token) -> None:
+        if not _COMMENT.fullmatch(token.content):
+            self.found.foreign = True
+            return
+        said = " ".join(re.sub(r"<!--|-->", " ", token.content).split())
+        sentences = (Sentence(said, *token.map),) if said and token.map is not None else ()
+        self.found.blocks.append(Block(said, sentences, self._above(), comment=True))
+
+    def _block(self, token: Token, level: int) -> None:
+        text, breaks, links = _words(self._children(token))
+        if level:
+            self.headings = [each for each in self.headings if each[0] < level]
+        quoted = "blockquote_open" in self.within
+        first = token.map[0] if token.map is not None else 0
+        self.found.blocks.append(
+            Block(
+                text,
+                tuple(_sentences(text, breaks, links, first)),
+                self._above(),
+                plain=self.within == ["paragraph_open"],
+                quoted=quoted,
+                level=level,
+            )
+        )
+        if level and not quoted:
+            self.headings.append((level, text))
+
+    def _children(self, token: Token) -> list[Token]:
+        """What a paragraph is made of; nothing, where it is too much."""
+        marks = len(_MARK.findall(token.content))
+        if len(token.content) > _LONG or marks > min(_MARKS, self.left):
+            self.found.foreign = True
+            return []
+        self.left -= marks
+        children: list[Token] = []
+        self.parser.inline.parse(token.content, self.parser, self.env, children)
+        return children
+
+
+def _parser() -> MarkdownIt:
     try:
         from markdown_it import MarkdownIt
     except ImportError:
@@ -97,33 +154,18 @@ def _parsed(text: str) -> Sequence[Token]:
             "'doxa[markdown]'; nothing was read or written"
         ) from None
     parser = MarkdownIt("commonmark")
-    parser.core.ruler.disable("text_join")  # so that escapes can be told from what they stand for
-    return parser.parse(text)
+    # Paragraphs are parsed one by one, and escapes can be told from what they stand for.
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
 
 
-def _other(headings: Sequence[tuple[int, str]]) -> Block:
-    """Stands for code or a break: no words, but something between those around it."""
-    return Block("", (), tuple(text for _, text in headings), False, False)
-
-
-def _block(token: Token, headings: Sequence[tuple[int, str]], within: Sequence[str]) -> Block:
-    text, breaks = _words(token.children or [])
-    first = token.map[0] if token.map is not None else 0
-    return Block(
-        text,
-        tuple(_sentences(text, breaks, first)),
-        tuple(heading for _, heading in headings),
-        plain=[*within] == ["paragraph_open"],
-        quoted="blockquote_open" in within,
-    )
-
-
-def _words(children: Sequence[Token]) -> tuple[str, list[int]]:
-    """The text of a block in one line, and where the lines of its source ended."""
+def _words(children: Sequence[Token]) -> tuple[str, list[int], list[tuple[int, int]]]:
+    """The text of a block in one line, where the lines of its source ended, and its links."""
     parts: list[str] = []
     breaks: list[int] = []
     length = 0
-    links: list[Any] = []
+    links: list[tuple[int, int]] = []
+    open_: list[tuple[int, str]] = []
     for child in children:
         if child.type == "text":
             piece = child.content
@@ -131,23 +173,34 @@ def _words(children: Sequence[Token]) -> tuple[str, list[int]]:
             breaks.append(length)
             piece = " "
         elif child.type == "link_open":
-            links.append(child.attrGet("href"))
+            title = child.attrGet("title")
+            said = f" {title!r}" if title else ""
+            open_.append((length, f"]({child.attrGet('href')}{said})"))
             piece = "["
         elif child.type == "link_close":
-            piece = f"]({links.pop()})"
+            start, piece = open_.pop()
+            links.append((start, length + len(piece)))
         elif child.type in ("em_open", "em_close", "strong_open", "strong_close"):
             piece = ""
         else:
             piece = OPAQUE
         parts.append(piece)
         length += len(piece)
-    return "".join(parts), breaks
+    return "".join(parts), breaks, links
 
 
-def _sentences(text: str, breaks: Sequence[int], first: int) -> Iterator[Sentence]:
+def _sentences(
+    text: str, breaks: Sequence[int], links: Sequence[tuple[int, int]], first: int
+) -> Iterator[Sentence]:
+    """The sentences of a block; none ends within a link, as in ``[9. The new plan](plan.md)``."""
     start = 0
+    links = sorted([*links, *(found.span() for found in _WIKI.finditer(text))])
+    begins = [begin for begin, _ in links]
     ends = [(found.start(), found.end()) for found in _END.finditer(text)]
     for end, after in [*ends, (len(text), len(text))]:
+        link = bisect_left(begins, end) - 1
+        if link >= 0 and end < links[link][1]:
+            continue
         said = text[start:end]
         if said.strip():
             begin = start + len(said) - len(said.lstrip())

@@ -6,7 +6,21 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["CAUTION", "CLOSING", "NO_NAMES", "OPAQUE", "PROOFS", "UNFINISHED", "VOICE", "Words"]
+__all__ = [
+    "CAUTION",
+    "CLOSING",
+    "IN_FORCE",
+    "NO_NAMES",
+    "OPAQUE",
+    "PROOFS",
+    "REMARK",
+    "SECTIONS",
+    "STATUS",
+    "UNFINISHED",
+    "VOICE",
+    "WHOLE",
+    "Words",
+]
 
 Words = re.Pattern[str]
 
@@ -62,7 +76,7 @@ NO_NAMES: Final = _set(
 
 # Around a proof: what may say that it is somebody else's word, no word at all, or half a word.
 CAUTION: Final[Words] = re.compile(
-    r"\b(?:sa(?:y|ys|id|ying)|writes?|wrote|written|claim(?:s that|ed)|accord(?:ing|s)"
+    r"(?:\b(?:sa(?:y|ys|id|ying)|writes?|wrote|written|claim(?:s that|ed)|accord(?:ing|s)"
     r"|quot(?:e|es|ed|ing)"
     r"|report(?:s that|ed|edly)|tells?|told|asks?|asked|believ(?:e|es|ed)|th(?:ink|inks|ought)"
     r"|suggest(?:s|ed|ion)?|propos(?:e|es|ed|al|als)|drafts?|examples?|templates?|samples?"
@@ -75,12 +89,52 @@ CAUTION: Final[Words] = re.compile(
     r"|part|parts|partly|partial|partially|sections?|chapters?|paragraphs?|mostly|largely|mainly"
     r"|except|excluding|only|remains?|still|stays|continues|temporar(?:y|ily)|following|above|below"
     r"|former|latter|wish|hope|want"
-    r"|todo|tbd|fixme)\b|\w+n['\u2019]t\b",
+    r"|argue[sd]?|state[sd]|insist(?:s|ed)?|announce[sd]?|mention(?:s|ed)?|explain(?:s|ed)?|heard"
+    r"|note[sd]|reads?|formerly|past|reverts?|reverted|undone|undoe?s?|went back|void|errors?"
+    r"|erroneous(?:ly)?|oops|nearly|almost|sort of|kind of|annex(?:es)?|appendix|apart from"
+    r"|save for|however|though|although|otherwise|unaffected|keeps?|kept|subject to|provided"
+    r"|considered|alternatives?|options?|variants?|discuss(?:ed|ion)?|motions?|votes?|voted|failed"
+    r"|defeated|questions?|myths?|faq|exercises?|boilerplate|cop(?:y|ied)|insert|for instance"
+    r"|minutes|when|effect|effective|planned|future|sic|tests?|snippets?"
+    r"|todo|tbd|fixme)\b|\be\.g\.|n['\u2019]t\b)",
     re.IGNORECASE,
 )
 
-# Values of `status` in front matter with which a memo's own words don't count yet, or any more.
+# What the status of a memo begins with whose own words count; with any other they don't yet, or
+# don't any more.
+IN_FORCE: Final[Words] = re.compile(
+    r"(?:accepted|approved|adopted|agreed|decided|final|active|in force|current|published|valid"
+    r"|effective|implemented|released|stable|ratified|enacted|live|signed)"
+    r"(?:[ ,:(]+(?:on |since |in )?(?:[\d./ -]|\b(?:january|february|march|april|may|june|july"
+    r"|august|september|october|november|december)\b)+)?[).]*",
+    re.IGNORECASE,
+)
+
+# A status within a text.
+STATUS: Final[Words] = re.compile(r"\bstatus\s*[:=]\s*(?P<status>\S[^.:=]{0,40})", re.IGNORECASE)
+
+# Headings of sections that say how a memo stands to others, and nothing else.
+SECTIONS: Final = frozenset(
+    {"status", "supersedes", "supersession", "replaces", "obsoletes", "supersedes memos"}
+)
+
+# Words in a file's name, its tags or its type with which its sentences are there to be copied, or
+# are no words of its own yet.
 UNFINISHED: Final = _set(
-    "draft proposed proposal pending template example rejected withdrawn deprecated obsolete "
-    "superseded wip todo idea"
+    "draft drafts proposed proposal proposals pending template templates example examples sample "
+    "samples rejected withdrawn wip todo idea ideas minutes"
+)
+
+# What begins a remark on the sentence before.
+REMARK: Final[Words] = re.compile(
+    r"(?:that|this|these|those|it|its|so|but|yet|both|in|as|for|after|before|where|also|which|who"
+    r"|update|edit|correction|ps|nb|best|regards|yours|sincerely|signed|cheers)\b"
+    r"|[\u2014\u2013(*~=-]",
+    re.IGNORECASE,
+)
+
+# Words with which a label speaks of a memo as a whole, besides those of its name and title.
+WHOLE: Final = _set(
+    f"{_MEMO.replace('|', ' ')} adr rfc the a an old older one that previous prior "
+    "earlier last former its predecessor no nr number v version rev revision of"
 )
