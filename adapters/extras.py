@@ -11,14 +11,16 @@ __all__ = ["MissingExtra", "needed"]
 
 
 class MissingExtra(CallerError, ImportError):
-    """A library that is not installed; the message names the extra that brings it."""
+    """A library that is not installed, or not in the release that is needed; the message names the
+    extra that brings it."""
 
     code = "missing_extra"
 
 
 @contextmanager
 def needed(library: str, extra: str) -> Iterator[None]:
-    """Around imports from a library: raises `MissingExtra` where it is not installed.
+    """Around imports from a library: raises `MissingExtra` where it is not installed, or is of a
+    release that lacks what is imported.
 
     >>> with needed("no_such_library", "nothing"):
     ...     import no_such_library.parts
@@ -28,7 +30,13 @@ def needed(library: str, extra: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != library:
+    except ImportError as error:
+        name = error.name or ""
+        if name.partition(".")[0] != library:
             raise
-        raise MissingExtra(f"{library} is not installed: pip install 'doxa[{extra}]'") from None
+        if name == library and isinstance(error, ModuleNotFoundError):
+            raise MissingExtra(f"{library} is not installed: pip install 'doxa[{extra}]'") from None
+        raise MissingExtra(
+            f"the {library} that is installed is of a release with which this does not work "
+            f"({error}): pip install --upgrade 'doxa[{extra}]'"
+        ) from error
