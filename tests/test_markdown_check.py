@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
             "x/plan.md": text("x", id="P"),
             "y/plan.md": "y",
             "other.md": "z",
+            "fees-2023.md": "v",
         },
     )
 
@@ -44,6 +46,7 @@ def test_a_memo_that_touches_nothing_is_settled(folder: Path) -> None:
         (text(id="P"), "new.md", {"x/plan.md": ("same_id",)}),
         ("w", "z/other.md", {"other.md": ("same_stem", "same_title")}),
         ("w", "hours-v3.md", {path: ("other_version",) for path in HOURS}),
+        ("w", "2024-fees.md", {"fees-2023.md": ("other_version",)}),
         ("# opening HOURS of the shop", "new.md", {path: ("same_title",) for path in HOURS}),
         ("# Hours of opening the big shop", "new.md", {path: ("like_title",) for path in HOURS}),
         ("See [[other]].", "new.md", {"other.md": ("mentioned",)}),
@@ -115,3 +118,13 @@ def test_the_folder_is_left_as_it_was(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*.md")}
     check(folder, b"Supersedes [[other]].")
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
+
+
+@pytest.mark.parametrize("path", ["../a.md", "/a.md", "x/../../a.md", "a.txt", "", ".md/..", 3])
+def test_a_place_that_is_none_in_the_folder_is_refused(folder: Path, path: Any) -> None:
+    with pytest.raises(doxa.engine.errors.CallerError, match="place in the folder"):
+        check(folder, b"words", path=path)
+
+
+def test_a_place_is_the_same_however_it_is_written(folder: Path) -> None:
+    assert check(folder, b"words", path="./x//plan.md").path == "x/plan.md"

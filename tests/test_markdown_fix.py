@@ -189,6 +189,36 @@ def test_a_file_that_changed_meanwhile_is_not_written(
     assert not (folder / "b.md").exists()
 
 
+def test_a_file_that_changes_while_it_is_written_is_not_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, {"a.md": PROOF})
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        (folder / "a.md").write_text("new words", "utf-8")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    done = fix(folder, write=True)
+    assert (done.written, done.skipped) == ((), ("a.md",))
+    assert (folder / "a.md").read_text("utf-8") == "new words"
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_file_that_is_read_only_is_not_replaced(folder: Path) -> None:
+    write(folder, {"a.md": PROOF, "b.md": PROOF, "c.md": PROOF})
+    os.chmod(folder / "b.md", 0o444)
+    with pytest.raises(
+        doxa.engine.errors.StorageError,
+        match=r"^b\.md .*: it is read-only; written before it: a\.md",
+    ):
+        fix(folder, write=True)
+    assert (folder / "b.md").read_text("utf-8") == PROOF
+    assert stat.S_IMODE((folder / "b.md").stat().st_mode) == 0o444
+    assert (folder / "c.md").read_text("utf-8") == PROOF
+
+
 def test_a_disk_that_refuses_leaves_the_file_as_it_was(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

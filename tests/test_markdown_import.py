@@ -276,6 +276,21 @@ def test_a_self_claim_is_ignored(ledger: Ledger, tmp_path: Path) -> None:
     assert (standing(ledger, "n:a@1"), standing(ledger, "n:b@1")) == ("reported", "superseded")
 
 
+def test_what_is_left_out_of_a_memo_that_is_recorded_is_told(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    files = {"a.md": text(supersedes="[a, '[[b#part]]', b]"), "b.md": "b"}
+    done = import_corpus(ledger, write(tmp_path / "n", files))
+    assert turns(done) == [("added", "a"), ("added", "b")]
+    assert meanings(done) == [("b", "resolved")]
+    assert done.set_aside == ()
+    assert done.notes == (
+        "a.md: '[[b#part]]' names a part of a memo; a memo is superseded as a whole; the entry is "
+        "ignored",
+        "a.md: supersedes 'a', which is the memo itself; the entry is ignored",
+    )
+
+
 def test_a_namesake_elsewhere_makes_a_self_claim_ambiguous(ledger: Ledger, tmp_path: Path) -> None:
     folder = write(tmp_path / "n", {"new/a.md": text(supersedes="old/a"), "old/a.md": "x"})
     assert meanings(import_corpus(ledger, folder)) == [("a", "ambiguous")]
@@ -365,6 +380,9 @@ def test_links_and_special_files_are_not_followed(ledger: Ledger, tmp_path: Path
     assert [(each.path, each.reason) for each in done.set_aside] == [
         ("pipe.md", "is no file, but something special")
     ]
+    assert done.notes == tuple(
+        f"{path}: a link, which is not followed" for path in ("loop", "out", "out.md", "self.md")
+    )
 
 
 def test_two_files_with_one_id_are_set_aside_until_one_is_left(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import doxa
-from doxa.adapters.markdown import lint
+from doxa.adapters.markdown import lint, sentences
 from doxa.adapters.markdown.corpus import Meaning
 from doxa.adapters.markdown.findings import RULES, Places
 from doxa.adapters.markdown.linting import findings_of
@@ -137,6 +138,73 @@ def test_versions_that_are_not_linked_are_warned_of() -> None:
     assert found(files) == [("unlinked-version", "plan-v2.md")]
     assert found({**files, "plan-v2.md": text(supersedes="[[plan]]")}) == []
     assert found({"plan-v1.md": "1", "x/plan-v2.md": "2", "y/plan-v2.md": "2"}) == []
+
+
+def test_memos_of_years_are_versions_where_both_apply_at_once() -> None:
+    former, later = text(valid_from="2023-01-01"), text(valid_from="2024-01-01")
+    assert found({"fees-2023.md": former, "fees-2024.md": later}) == [
+        ("unlinked-version", "fees-2024.md")
+    ]
+    assert found({"2023 Fees.md": former, "2024 Fees.md": later}) == [
+        ("unlinked-version", "2024 Fees.md")
+    ]
+    ended = text(valid_from="2023-01-01", valid_until="2023-12-31")
+    for files in (
+        {"fees-2023.md": ended, "fees-2024.md": later},
+        {"fees-2023.md": "no day", "fees-2024.md": later},
+        {"2023-01-08.md": former, "2024-01-08.md": later},
+        {"fees-2023.md": former, "x/fees-2024.md": later, "y/fees-2024.md": later},
+        {
+            "fees-2023.md": former,
+            "fees-2024.md": text(valid_from="2024-01-01", supersedes="fees-2023"),
+        },
+    ):
+        assert found(files) == []
+
+
+def test_a_name_in_a_link_with_full_stops_is_one() -> None:
+    files = {"0002-use-rest.md": "x", "Dr. No.md": "y"}
+    body = "# 9. Use RPC\n\nSupersedes [2. Use REST](0002-use-rest.md). [[Dr. No]] is obsolete."
+    assert found({**files, "a.md": body}) == [("closure-words", "a.md")] * 2
+
+
+def test_what_hostile_text_costs_grows_with_its_length_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[int] = []
+    real = sentences._parser
+
+    def parser() -> Any:
+        made = real()
+        inline = made.inline.parse
+        monkeypatch.setattr(
+            made.inline,
+            "parse",
+            lambda text, *rest: (parsed.append(len(text)), inline(text, *rest)),
+        )
+        return made
+
+    monkeypatch.setattr(sentences, "_parser", parser)
+    for piece in ("[", "![", "*a ", "_a_", "`"):
+        one = piece * 200_000
+        many = "\n\n".join(piece * 900 for _ in range(300))
+        for body in (one, many):
+            parsed.clear()
+            memo = f"This memo supersedes [[old]].\n\n{body}"
+            assert found({"old.md": "x", "a.md": memo}) == [("closure-words", "a.md")]
+            assert sum(parsed) < 100_000
+
+
+def test_a_long_word_is_read_in_one_go() -> None:
+    body = f"This memo supersedes [[old]].\n\n{'_n' * 400_000}"
+    assert found({"old.md": "x", "a.md": body}) == [("closure-words", "a.md")]
+
+
+def test_many_names_that_dangle_or_are_taken_twice_are_told_in_one_pass() -> None:
+    names = ", ".join(f"gone{number}" for number in range(4000))
+    memos = {f"m{number}.md": text(id="'same'") for number in range(4000)}
+    told = found({**memos, "a.md": text("x" * 500_000, supersedes=f"[{names}]")})
+    assert Counter(rule for rule, _ in told) == {"dangling-reference": 4000, "duplicate-id": 4000}
 
 
 @pytest.mark.parametrize(
@@ -275,3 +343,13 @@ def test_a_folder_elsewhere_has_file_uris(tmp_path: Path, monkeypatch: pytest.Mo
     (result,) = lint(folder).sarif()["runs"][0]["results"]
     uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert uri == (folder / "a.md").as_uri()
+
+
+def test_a_folder_is_found_from_the_root_though_it_is_named_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "repo" / "n", {"a.md": text(supersedes="gone")})
+    (tmp_path / "link").symlink_to(tmp_path / "repo")
+    monkeypatch.chdir(tmp_path / "repo")
+    (result,) = lint(tmp_path / "link" / "n").sarif()["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "n/a.md"

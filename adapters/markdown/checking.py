@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from doxa.adapters.markdown.corpus import Corpus, Meaning, corpus_of, folder_at, read_corpus
@@ -14,8 +14,9 @@ from doxa.adapters.markdown.findings import ERROR, Finding
 from doxa.adapters.markdown.linting import findings_of
 from doxa.adapters.markdown.memo import SIZE, Memo, memo_of
 from doxa.adapters.markdown.proofs import closures, mentions
+from doxa.adapters.markdown.references import SUFFIXES
 from doxa.adapters.markdown.sentences import body_of
-from doxa.adapters.markdown.versions import version_of
+from doxa.adapters.markdown.versions import siblings
 from doxa.engine import times
 from doxa.engine.errors import CallerError
 
@@ -92,7 +93,7 @@ def check(
     settles it. Raises `CallerError` where the draft can't be read.
     """
     root = folder_at(folder)
-    content, place = _draft(root, draft, path)
+    content, place = _draft(root, draft, None if path is None else _place(path))
     memo = memo_of(place, content)
     corpus = read_corpus(folder, progress)
     there = [each for each in corpus.memos if each.path != memo.path]
@@ -113,6 +114,18 @@ def _as_read(memos: list[Memo]) -> Iterator[Memo]:
     for memo in memos:
         alone = tuple(f for f in memo.findings if f.rule != "duplicate-id")
         yield replace(memo, findings=alone)
+
+
+def _place(path: str) -> str:
+    """Where in a folder a memo is to be saved, as its path is written."""
+    if not isinstance(path, str):
+        raise CallerError(f"path is {path!r:.200}; give the draft's place in the folder, a text")
+    parts = PurePosixPath(path).parts
+    if not path.lower().endswith(SUFFIXES) or path.startswith("/") or ".." in parts:
+        raise CallerError(
+            f"path is {path!r:.200}; give the draft's place in the folder, as plans/new.md"
+        )
+    return "/".join(parts)
 
 
 def _draft(
@@ -153,14 +166,13 @@ def _offers(corpus: Corpus, memo: Memo) -> Iterator[Offer]:
         if edge.memo.path == memo.path and edge.meaning is Meaning.AMBIGUOUS:
             for each in edge.carriers:
                 ask(each, "ambiguous_name")
-    name, number = version_of(memo.stem)
     words = _words(memo.title)
     for other in others:
         if other.stated_id and memo.stated_id and other.key == memo.key:
             ask(other, "same_id")
         if other.stem == memo.stem:
             ask(other, "same_stem")
-        elif version_of(other.stem)[0] == name and version_of(other.stem)[1] != number:
+        elif siblings(memo.stem, other.stem):
             ask(other, "other_version")
         if other.usable and memo.usable:
             if other.title.casefold() == memo.title.casefold():

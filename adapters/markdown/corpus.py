@@ -74,15 +74,22 @@ def corpus_of(memos: Iterable[Memo], findings: Iterable[Finding] = ()) -> Corpus
     themselves is nobody's."""
     found = sorted(memos, key=lambda memo: memo.path)
     taken = Counter(memo.key for memo in found if memo.usable)
-    alike = [_twice(memo, found) if taken[memo.key] > 1 and memo.usable else memo for memo in found]
+    paths: dict[str, list[str]] = defaultdict(list)
+    for memo in found:
+        if taken[memo.key] > 1:
+            paths[memo.key].append(memo.path)
+    alike = [
+        _twice(memo, paths[memo.key]) if taken[memo.key] > 1 and memo.usable else memo
+        for memo in found
+    ]
     told = tuple(sorted(findings, key=lambda finding: finding.path))
     unread = [memo.path for memo in alike if not memo.usable]
     unread += [finding.path for finding in told if finding.blocks]
     return Corpus(tuple(alike), told, tuple(unread))
 
 
-def _twice(memo: Memo, memos: Sequence[Memo]) -> Memo:
-    others = [each.path for each in memos if each.key == memo.key and each is not memo]
+def _twice(memo: Memo, paths: Sequence[str]) -> Memo:
+    others = [path for path in paths[:4] if path != memo.path]
     span = Span(1, 1, 1, 1)
     if memo.front is not None and "id" in memo.front.pairs:
         pair = memo.front.pairs["id"]

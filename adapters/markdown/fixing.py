@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import errno
 import os
 import stat
 import tempfile
@@ -187,35 +189,53 @@ def _write(
             done = _replace(root / path, before[path].text.encode(), memo.text.encode())
         except OSError as error:
             raise StorageError(
-                f"{path} can't be written: {error.strerror}; {len(written)} files were written"
+                f"{path} can't be written: {error.strerror}; written before it: "
+                f"{', '.join(written[:10]) or 'nothing'}{', …' if len(written) > 10 else ''}"
             ) from None
         (written if done else skipped).append(path)
     return written, skipped
 
 
 def _replace(path: Path, old: bytes, new: bytes) -> bool:
-    """Puts a new file in the place of one whose content is still the old; its mode stays."""
-    try:
-        handle = os.open(path, _FLAGS)
-    except FileNotFoundError:
+    """Puts a new file in the place of one whose content is still the old, which is looked at last.
+    Its mode and owner stay; one that may not be written to is not replaced either."""
+    found = _held(path, old)
+    if found is None:
         return False
-    except OSError:
-        if path.is_symlink():
-            return False
-        raise
-    with os.fdopen(handle, "rb") as file:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode) or file.read(len(old) + 1) != old:
-            return False
+    if not found.st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only")
     handle, name = tempfile.mkstemp(prefix=".", suffix=".doxa-fix", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(new)
             file.flush()
-            os.fchmod(handle, stat.S_IMODE(mode))
+            if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(handle, found.st_uid, found.st_gid)
+            os.fchmod(handle, stat.S_IMODE(found.st_mode))
             os.fsync(handle)
+        if _held(path, old) is None:
+            os.unlink(name)
+            return False
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
         raise
     return True
+
+
+def _held(path: Path, old: bytes) -> os.stat_result | None:
+    """What a file is, while its content is some bytes."""
+    try:
+        handle = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        if path.is_symlink():
+            return None
+        raise
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        same = stat.S_ISREG(found.st_mode) and file.read(len(old) + 1) == old
+    return found if same else None

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticCustomError
 
-from doxa.adapters.markdown.corpus import Corpus, folder_at, read_corpus
+from doxa.adapters.markdown.corpus import Corpus, Meaning, folder_at, read_corpus
+from doxa.adapters.markdown.findings import ERROR
 from doxa.adapters.markdown.planning import plan
 from doxa.adapters.markdown.plans import Change, Linked, Options, Plan, Step, Turn
 from doxa.adapters.markdown.recorded import Recorded
@@ -238,8 +239,24 @@ class _Import:
             tuple(planned.links),
             planned.kept,
             tuple(sorted([*aside, *self.aside], key=lambda each: (each.path, each.name or ""))),
-            tuple(dict.fromkeys(planned.notes)),
+            tuple(dict.fromkeys([*_passed_over(self.corpus), *planned.notes])),
             events,
             self.ledger.revision,
             self.dry_run,
         )
+
+
+def _passed_over(corpus: Corpus) -> list[str]:
+    """What an import leaves out, of the folder and of memos that it records all the same."""
+    found = [f"{f.path}: {f.message}" for f in corpus.findings if not f.blocks]
+    for memo in corpus.memos:
+        if memo.usable:
+            errors = [f for f in memo.findings if f.level == ERROR]
+            found += [f"{f.path}: {f.message}; the entry is ignored" for f in errors]
+    for edge in corpus.edges:
+        if edge.meaning is Meaning.SELF:
+            found.append(
+                f"{edge.memo.path}: supersedes {edge.reference.written!r:.80}, which is the memo "
+                "itself; the entry is ignored"
+            )
+    return found

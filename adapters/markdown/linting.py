@@ -14,7 +14,7 @@ from doxa.adapters.markdown.findings import ERROR, WARNING, Finding, Places, Spa
 from doxa.adapters.markdown.memo import Memo
 from doxa.adapters.markdown.proofs import Closure, closures
 from doxa.adapters.markdown.rings import neighbours, reaches
-from doxa.adapters.markdown.versions import families
+from doxa.adapters.markdown.versions import families, years
 
 __all__ = ["Lint", "findings_of", "links_of", "lint"]
 
@@ -91,15 +91,33 @@ def findings_of(corpus: Corpus) -> list[Finding]:
 
 
 def _named(corpus: Corpus) -> Iterator[Finding]:
-    for edge in corpus.edges:
+    hints = _Hints(corpus)
+    path, places = "", Places("")
+    for edge in corpus.edges:  # those of one memo come together
         if (rule := _NAMED_RULES.get(edge.meaning)) is not None:
-            places = Places(edge.memo.text)
+            if path != edge.memo.path:
+                path, places = edge.memo.path, Places(edge.memo.text)
             span = places.span(edge.reference.start, edge.reference.end)
-            message = _message(corpus, edge)
-            yield Finding(rule, edge.memo.path, message, span, edge.reference.stem)
+            yield Finding(rule, path, _message(hints, edge), span, edge.reference.stem)
 
 
-def _message(corpus: Corpus, edge: Edge) -> str:
+class _Hints:
+    """What a name that dangles may have been meant for."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.spelled = {stem.casefold(): stem for stem in sorted(corpus.carriers, reverse=True)}
+        self.by_id = {memo.key: memo for memo in reversed(corpus.memos) if memo.stated_id}
+
+    def of(self, stem: str) -> str:
+        """Words that name it, if there is anything."""
+        if (near := self.spelled.get(stem.casefold())) is not None:
+            return f"; {near!r:.80} is spelled otherwise"
+        if (memo := self.by_id.get(stem)) is not None:
+            return f"; it is the id of {memo.path}, and names are stems: {memo.stem!r:.80}"
+        return ""
+
+
+def _message(hints: _Hints, edge: Edge) -> str:
     written, stem = f"{edge.reference.written!r:.80}", edge.reference.stem
     if edge.meaning is Meaning.AMBIGUOUS:
         paths = [memo.path for memo in edge.carriers]
@@ -109,13 +127,7 @@ def _message(corpus: Corpus, edge: Edge) -> str:
         return f"{written} is the memo itself; the entry is ignored"
     if edge.meaning is Meaning.CYCLE:
         return f"{written} and this memo supersede each other in a ring; none of it is resolved"
-    folded = stem.casefold()
-    near = [name for name in corpus.carriers if name.casefold() == folded]
-    hint = f"; {near[0]!r:.80} is spelled otherwise" if near else ""
-    by_id = [memo for memo in corpus.memos if memo.stated_id and memo.key == stem]
-    if by_id and not near:
-        hint = f"; it is the id of {by_id[0].path}, and names are stems: {by_id[0].stem!r:.80}"
-    return f"{written} names no memo here{hint}"
+    return f"{written} names no memo here{hints.of(stem)}"
 
 
 # ---------------------------------------------------------------- versions
@@ -123,7 +135,9 @@ def _message(corpus: Corpus, edge: Edge) -> str:
 
 def _versions(corpus: Corpus) -> Iterator[Finding]:
     links = neighbours(links_of(corpus))
-    for former, later in families(corpus.memos):
+    for former, later in [*families(corpus.memos), *years(corpus.memos)]:
+        if former.path in links.get(later.path, ()):
+            continue
         below = reaches(links, later.path)
         if former.path not in below and later.path not in reaches(links, former.path):
             message = f"{later.stem!r:.80} does not supersede {former.stem!r:.80} ({former.path})"

@@ -77,9 +77,10 @@ def _result(
 
 def _uri(folder: str | os.PathLike[str], path: str) -> str:
     """A relative reference, or a file URI for what lies elsewhere."""
-    file = Path(os.path.abspath(folder)) / path
     here = Path.cwd()
-    if file.is_relative_to(here):
-        relative = quote(file.relative_to(here).as_posix())
-        return relative if ":" not in relative.split("/")[0] else f"./{relative}"
-    return file.as_uri()
+    given = Path(os.path.abspath(folder))
+    for root in (given, given.resolve()):  # through a link, as the working directory may be
+        if root.is_relative_to(here):
+            relative = quote((root / path).relative_to(here).as_posix())
+            return relative if ":" not in relative.split("/")[0] else f"./{relative}"
+    return (given / path).as_uri()
