@@ -177,11 +177,12 @@ def test_what_hostile_text_costs_grows_with_its_length_alone(
     def parser() -> Any:
         made = real()
         inline = made.inline.parse
-        monkeypatch.setattr(
-            made.inline,
-            "parse",
-            lambda text, *rest: (parsed.append(len(text)), inline(text, *rest)),
-        )
+
+        def counted(text: str, *rest: Any) -> Any:
+            parsed.append(len(text))
+            return inline(text, *rest)
+
+        monkeypatch.setattr(made.inline, "parse", counted)
         return made
 
     monkeypatch.setattr(sentences, "_parser", parser)
