@@ -185,6 +185,13 @@ class Earlier:
         number = self.number(id)
         return number != NONE and bool(self.belief.extent(number, self.k))
 
+    def stands(self, claim: str) -> bool:
+        """Whether a claim has not been withdrawn and replaced at all times for which it was said."""
+        row = self.number(claim) >> 3
+        record = self.belief.record(row, self.k)
+        left = times.subtract(self.belief.own(row), record.withdrawn)
+        return bool(times.subtract(left, record.superseded))
+
     def supports(self, prefix: str) -> Iterator[str]:
         """The ids of supports that begin so, in log order. O(supports)."""
         yield from self._beginning(prefix, SUPPORT, len(self.graph.s_pos))

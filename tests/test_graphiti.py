@@ -137,6 +137,25 @@ def test_results_that_come_late_bring_no_former_words_back(ledger: Ledger) -> No
     assert import_graph(ledger, first).changed == 1  # a graph that is stored has the last word
 
 
+def test_what_people_took_back_or_corrected_stays_so_whatever_the_graph_says_of_its_time(
+    ledger: Ledger,
+) -> None:
+    import_graph(ledger, before())
+    ledger.withdraw(EDGE, reason="never so", id="no")
+    for when in ({"valid_at": "2023-01-01T00:00:00Z"}, ENDED, {}):
+        done = import_graph(ledger, {**before(), "edges": [{**E1, **when}]})
+        assert (done.claims, done.ended) == (0, 0)
+        assert reasons(done) == ["was taken back here, and does not come back in the same words"]
+    assert ledger.view(valid_at="2024-06-01").claims(predicate="LEADS") == []
+    ledger.withdraw("no", reason="it was so")
+    assert standing(ledger) == "reported"
+    assert import_graph(ledger, before()).set_aside == ()
+    ledger.correct(EDGE, "Acme Ltd", id="better", source="hr")
+    assert import_graph(ledger, before()).claims == 0
+    (claim,) = ledger.view(valid_at="2024-06-01").claims(predicate="LEADS")
+    assert claim.object == "Acme Ltd"
+
+
 def test_what_the_graph_now_says_never_holds_holds_no_more(ledger: Ledger) -> None:
     import_graph(ledger, before())
     never = {**E1, "fact": "Ann heads Acme.", "invalid_at": E1["valid_at"]}

@@ -170,7 +170,10 @@ class Mapping:
         said = self._said(edge, old)
         if said is None:
             return
-        if old is None or self._differs(edge, said, old):
+        if old is not None and self._taken_back(said, old):
+            reason = "was taken back here, and does not come back in the same words"
+            self.set_aside(f"edge {edge.uuid}", reason, edge.fact)
+        elif old is None or self._differs(edge, said, old):
             if old is not None and self._late(edge, said, version):
                 return
             version += 1
@@ -185,6 +188,12 @@ class Mapping:
             known = None if episode is None else self.graph.episodes.get(episode)
             stated = [edge.created, None if known is None else known.created]
             self._evidence(support, claim, episode, stated)
+
+    def _taken_back(self, said: dict[str, Any], old: ev.Claim) -> bool:
+        """Whether somebody else took back, at all times, what the graph still says."""
+        if self.earlier.stands(old.id) or any(map(self.earlier.counts, self._ends(old.id))):
+            return False
+        return said["text"] == old.text and not self._otherwise(said, old)
 
     def _late(self, edge: Edge, said: dict[str, Any], version: int) -> bool:
         """Whether results say what an edge said before it was changed: they come late, or again."""
@@ -236,10 +245,14 @@ class Mapping:
         """Whether what is said are other words, or begins to hold at another time."""
         start = said.get("valid_from")
         return (
-            any(said[name] != getattr(old, name) for name in ("subject", "predicate", "object"))
+            self._otherwise(said, old)
             or said["text"] != old.text
             or (times.NEG if start is None else times.instant(start)) != old.valid_from
         )
+
+    def _otherwise(self, said: dict[str, Any], old: ev.Claim) -> bool:
+        """Whether what is said is of something else."""
+        return any(said[name] != getattr(old, name) for name in ("subject", "predicate", "object"))
 
     def _end(self, edge: Edge) -> int | None:
         """From when on it does not hold: where only that it was expired is known, from then on."""
