@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from doxa.degrading import Context, Reason, Source, Trouble
+from doxa.degrading import Context, Reason, Source, Trouble, said
 from doxa.engine.context import BUDGET, LARGE_BUDGET
 from doxa.engine.errors import CallerError
 from doxa.engine.outcomes import Outcome
@@ -93,7 +93,7 @@ def _of_the_host(call: Callable[[TruthView], Any]) -> Callable[[TruthView], Any]
     def called(view: TruthView) -> Any:
         try:
             return call(view)
-        except Exception as error:
+        except BaseException as error:
             raise Failed(error, None) from error
 
     return called
@@ -122,9 +122,14 @@ def _refused(answer: Recalled, block: Block | None) -> Context:
 
 
 def fits_in(budget: int | Literal["large"] | None, count: Callable[[str], int] | None) -> Fits:
-    """Whether a text fits in the budget of an assembly."""
+    """Whether a text fits in the budget of an assembly. Raises `CallerError` for no budget, whether
+    the ledger is asked or not."""
+    from doxa.engine.assembly import check_number
+    from doxa.engine.rendering import measured
+
     most = BUDGET if budget is None else LARGE_BUDGET if budget == "large" else budget
-    return lambda text: (len(text) if count is None else count(text)) <= most
+    check_number("budget", most, 0)
+    return lambda text: (len(text) if count is None else measured(count, text)) <= most
 
 
 def any_size(text: str) -> bool:
@@ -138,12 +143,12 @@ def instead(found: Context, query: str, fallback: Fallback | None, fits: Fits) -
         return found
     try:
         text = fallback if isinstance(fallback, str) else fallback(query)
+        if text is not None and not isinstance(text, str):
+            raise CallerError(f"it gave {text!r:.80}; a fallback gives text, or None")
     except Exception as error:  # the host goes on, with nothing
-        return _but(found, "", f"the fallback failed too: {error}", error)
-    if text is None or text == "":
+        return _but(found, "", f"the fallback failed too: {said(error)}", error)
+    if text is None or not text.strip():
         return found
-    if not isinstance(text, str):
-        raise CallerError(f"the fallback gave {text!r:.80}; it gives text, or None")
     marked = f"{LOCAL_ONLY}\n{text}"
     if not fits(marked):
         return _but(found, "", "what the fallback gave does not fit in the budget", None)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from doxa.engine.block import Block
     from doxa.engine.envelope import Recalled
 
-__all__ = ["Context", "Reason", "Trouble", "Written", "is_trouble", "trouble_of"]
+__all__ = ["Context", "Reason", "Trouble", "Written", "is_trouble", "said", "trouble_of"]
 
 Source = Literal["ledger", "local-only", "none"]
 
@@ -75,7 +75,7 @@ def is_trouble(error: BaseException) -> bool:
     """Whether an error is the ledger's, and not a mistake of whoever called."""
     if isinstance(error, CallerError):
         return isinstance(error, NotALedger | NewerFormat | WrongKeys | Erased | Compacted)
-    return isinstance(error, Exception)
+    return True  # a library that ends the process, or cancels a task, does so in a thread of ours
 
 
 def trouble_of(error: BaseException) -> Trouble:
@@ -84,6 +84,14 @@ def trouble_of(error: BaseException) -> Trouble:
         return Trouble.LOCKED
     found = (word for kind, word in _TROUBLES if isinstance(error, kind))
     return next(found, Trouble.UNEXPECTED)
+
+
+def said(error: BaseException) -> str:
+    """An error in a sentence: one that is not our own with its kind, which may be all it says."""
+    words = str(error)
+    if isinstance(error, DoxaError) and words:
+        return words
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar
 
 from doxa.arguments import Instant, check_text, checked_seconds, fresh
 from doxa.contexts import Fallback, Fits, any_size, assembling, fits_in, instead, recalling, warm
-from doxa.degrading import Context, Trouble, Written, is_trouble, trouble_of
+from doxa.degrading import Context, Trouble, Written, is_trouble, said, trouble_of
 from doxa.engine.errors import CallerError, Compacted, ConflictError, Erased, StorageError
 from doxa.holding import Failed, Holder
 from doxa.ledger import Ledger
@@ -25,7 +25,9 @@ __all__ = ["Guarded", "guard"]
 T = TypeVar("T")
 Call = Callable[[Ledger, Job[T]], T]
 
-_STUCK: Final = "earlier calls are still running; it is tried again now and then"
+_STUCK: Final = (
+    "earlier calls are still running, or no thread can be had; it is tried again now and then"
+)
 _EVENTS: Final = {
     "claim": "claim",
     "support": "support",
@@ -72,6 +74,7 @@ class Guarded:
         options = {"embedder": embedder, "keys": keys, "lock_timeout": 0.8 * self.write_timeout}
         self._holder = Holder(ledger, create, options, pause)
         self._workers = Workers(most_late, pause)
+        self._closing: Job[None] | None = None
 
     def __repr__(self) -> str:
         return f"Guarded({self._holder.name})"
@@ -117,9 +120,10 @@ class Guarded:
         ``options`` are those of `assemble_fresh`. Raises `CallerError` for a mistake in them.
         """
         check_text(query, "query")
+        fits = fits_in(budget, count)
         ask = assembling(query, valid_at, known_at, options | {"budget": budget, "count": count})
         done = self._run(lambda ledger, job: ask(ledger), self.timeout)
-        return self._context(done, query, fits_in(budget, count))
+        return self._context(done, query, fits)
 
     async def aassemble(
         self,
@@ -133,9 +137,10 @@ class Guarded:
     ) -> Context:
         """`assemble` for asynchronous code, with the same result; it may be cancelled."""
         check_text(query, "query")
+        fits = fits_in(budget, count)
         ask = assembling(query, valid_at, known_at, options | {"budget": budget, "count": count})
         done = await self._arun(lambda ledger, job: ask(ledger), self.timeout)
-        return self._context(done, query, fits_in(budget, count))
+        return self._context(done, query, fits)
 
     def recall(
         self,
@@ -242,19 +247,21 @@ class Guarded:
     def close(self) -> None:
         """Closes what it opened; further calls raise `CallerError`. What is still running goes on
         behind, and is thrown away."""
-        closing = self._closing()
-        if self._workers.start(closing):
+        if (closing := self._begin_closing()) is not None:
             wait(closing, self.write_timeout)
 
     async def aclose(self) -> None:
         """`close` for asynchronous code."""
-        closing = self._closing()
-        if self._workers.start(closing):
+        if (closing := self._begin_closing()) is not None:
             await await_(closing, self.write_timeout)
 
-    def _closing(self) -> Job[None]:
+    def _begin_closing(self) -> Job[None] | None:
+        """Begins to close, once, whatever else is late."""
         self._holder.closed = True
-        return Job(lambda job: self._holder.drop())
+        if self._closing is None:
+            closing: Job[None] = Job(lambda job: self._holder.drop())
+            self._closing = closing if self._workers.start(closing, always=True) else None
+        return self._closing
 
     def _seconds(self, timeout: float | None) -> float:
         return self.timeout if timeout is None else checked_seconds(timeout, "timeout")
@@ -306,7 +313,7 @@ class Guarded:
         elif error is not None:
             self._holder.failed(error)
             word = done.word or trouble_of(error)
-            found = Context("", "none", True, word, str(error), error=error)
+            found = Context("", "none", True, word, said(error), error=error)
         else:
             found = done.job.future.result()
             if not found.degraded:
@@ -354,13 +361,15 @@ class Guarded:
         if error is None:
             return Written(id, "recorded", value=done.job.future.result())
         if isinstance(error, ConflictError | Erased | Compacted):
-            return Written(id, "refused", error.code, str(error), error=error)
+            return Written(id, "refused", error.code, said(error), error=error)
         self._holder.failed(error, writing=True)
         word = done.word or trouble_of(error)
         certain = isinstance(error, StorageError) and not error.uncertain
         if certain or not done.job.begun:
-            return Written(id, "failed", word, str(error), error=error)
-        return Written(id, "unknown", word, f"{error}; it may be recorded; {again}", error=error)
+            return Written(id, "failed", word, said(error), error=error)
+        return Written(
+            id, "unknown", word, f"{said(error)}; it may be recorded; {again}", error=error
+        )
 
 
 class _Done(Generic[T]):

@@ -32,11 +32,22 @@ class Failed(Exception):
         self.error, self.word = error, word
 
 
-class _Held:
-    """An open ledger, and how many use it."""
+_Mark = tuple[int, int]  # which file a log is, whatever its name
 
-    def __init__(self, ledger: Ledger) -> None:
+
+class _Held:
+    """An open ledger, how many use it, and which file its log was when it was opened."""
+
+    def __init__(self, ledger: Ledger, mark: _Mark | None = None) -> None:
         self.ledger, self.users = ledger, 0
+        self.folder = None if ledger.path is None else ledger.path.absolute()  # hosts change theirs
+        self.mark = _mark(self.folder) if mark is None else mark
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its log is still where it was, and no other took its place: an open ledger can
+        go on for long with what was deleted."""
+        return self.mark is None or _mark(self.folder) == self.mark
 
 
 class Holder:
@@ -62,8 +73,12 @@ class Holder:
             path = self.path = os.fsdecode(given)
             if not path:
                 raise CallerError("the path of the ledger is empty; give that of its folder")
+            if "://" not in path and "\0" not in path:
+                path = self.path = os.path.abspath(path)
             self._open: Callable[[], Any] = lambda: open_ledger(path, create=create, **options)
         elif isinstance(given, Ledger) or callable(given):
+            if create or any(options.get(name) is not None for name in ("embedder", "keys")):
+                raise CallerError("create, embedder and keys go with a folder; open it with them")
             self._open = given if callable(given) else _never
         else:
             raise CallerError(f"{given!r:.80} is no ledger; give a folder, or what opens a ledger")
@@ -81,26 +96,51 @@ class Holder:
     def opened(self) -> Iterator[Ledger]:
         """The ledger, open while it is used. Raises `Failed`."""
         with self._opening:
-            held = self._held
-            if held is None:
-                held = self._opened()
-            with self._brief:
-                held.users += 1
+            held = self._taken() or self._opened()
         try:
             yield held.ledger
         finally:
-            with self._brief:
-                held.users -= 1
-                last = not held.users and held in self._old
-            if last:
-                self._close_old()
+            self._give_back(held)
+
+    def _taken(self) -> _Held | None:
+        """What is open, as used once more; nothing where it was removed or replaced."""
+        with self._brief:  # so that nobody closes it between
+            held = self._held
+            if held is None:
+                return None
+            held.users += 1
+        if held.is_there:
+            return held
+        if self._own:
+            self._retire(held)
+        self._give_back(held)
+        if self._own:
+            return None
+        what = f"the ledger that was open at {held.folder} was removed or replaced"
+        raise Failed(StorageError(f"{what}: open it anew, and guard that"), Trouble.MISSING)
+
+    def _give_back(self, held: _Held) -> None:
+        with self._brief:
+            held.users -= 1
+            last = not held.users and held in self._old
+        if last:
+            self._close_old()
+
+    def _retire(self, held: _Held) -> None:
+        """Has a ledger opened anew by who needs it next, and closed by who used it last."""
+        with self._brief:
+            if self._held is held:
+                self._old.append(held)
+                self._held = None
 
     def _opened(self) -> _Held:
+        """The ledger, opened and used once."""
         self._close_old()
         if self.closed:
             raise Failed(CallerError(f"the guard of {self.name} is closed; make another"), None)
         if self._failure is not None and time.monotonic() - self._failure[0] < self._pause:
             raise Failed(self._failure[1].with_traceback(None), self._failure[2])
+        mark = None if self.path is None else _mark(Path(self.path))
         try:
             ledger = self._open()
         except BaseException as raised:
@@ -112,8 +152,10 @@ class Holder:
             raise Failed(raised, word) from raised
         if not isinstance(ledger, Ledger):
             raise Failed(CallerError(f"what opens the ledger gave {ledger!r:.80}"), None)
+        held = _Held(ledger, mark)
+        held.users = 1
         with self._brief:
-            self._held = held = _Held(ledger)
+            self._held = held
         return held
 
     def _word(self, error: BaseException) -> Trouble:
@@ -125,17 +167,15 @@ class Holder:
 
     def failed(self, error: BaseException, *, writing: bool = False) -> None:
         """Has a ledger that broke opened anew: after a pause, or at once where only a write failed.
-        Waits for nothing."""
-        broken = isinstance(error, _BROKEN) or (
-            isinstance(error, StorageError) and not error.locked
-        )
+        Where a disk refuses a write, and that is all, what is open can be read on, and opened it
+        might not be. Waits for nothing."""
+        broken = isinstance(error, _BROKEN)
+        if isinstance(error, StorageError):
+            broken = error.uncertain if writing else not error.locked
         if not broken or not self._own:
             return
-        with self._brief:
-            if self._held is None:
-                return
-            self._old.append(self._held)
-            self._held = None
+        if (held := self._held) is not None:
+            self._retire(held)
             if not writing:
                 self._failure = (time.monotonic(), error, trouble_of(error))
 
@@ -168,6 +208,17 @@ class Holder:
 
 def _never() -> Ledger:
     raise CallerError("the ledger that was given is closed")
+
+
+def _mark(path: Path | None) -> _Mark | None:
+    """Which file the log in a folder is; ``None`` where there is none."""
+    if path is None:
+        return None
+    try:
+        found = os.stat(path / LOG)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _nothing_at(path: Path) -> bool:

@@ -74,23 +74,34 @@ class Workers:
         self._lost: set[Job[Any]] = set()  # late still, after the circuit was closed again
         self._tried = float("-inf")
 
-    def start(self, job: Job[T]) -> bool:
-        """Starts a job; False, and nothing done, while the circuit is open."""
+    def start(self, job: Job[T], *, always: bool = False) -> bool:
+        """Starts a job; False, and nothing done, while the circuit is open (unless ``always``), or
+        where no thread can be had."""
         with self._lock:
-            if len(self._late) + len(self._lost) >= self._most * (1 + MOST_LOST):
+            if not always and not self._closed():
                 return False
-            if len(self._late) >= self._most:
-                now = time.monotonic()
-                if now - self._tried < self._retry:
-                    return False
-                self._tried = now
             queue = self._idle.pop() if self._idle else None
         if queue is None:
             queue = SimpleQueue()
-            threading.Thread(
+            work = threading.Thread(
                 target=self._work, args=(queue,), name="doxa-guard", daemon=True
-            ).start()
+            )
+            try:
+                work.start()
+            except RuntimeError:  # the process has as many as it may have, or is ending
+                return False
         queue.put(job)
+        return True
+
+    def _closed(self) -> bool:
+        """Whether the circuit is closed, or one more may try whether it is."""
+        if len(self._late) + len(self._lost) >= self._most * (1 + MOST_LOST):
+            return False
+        if len(self._late) >= self._most:
+            now = time.monotonic()
+            if now - self._tried < self._retry:
+                return False
+            self._tried = now
         return True
 
     def late(self, job: Job[T]) -> bool:
@@ -129,14 +140,21 @@ def wait(job: Job[Any], timeout: float) -> bool:
 
 async def await_(job: Job[Any], timeout: float) -> bool:
     """The same for asynchronous code; where it is cancelled, the job goes on."""
-    waiting = asyncio.wrap_future(job.future)
-    try:
-        await asyncio.wait({waiting}, timeout=timeout)
-    finally:
-        if not waiting.done():
-            waiting.cancel()
-        elif not waiting.cancelled():
-            waiting.exception()  # it is told by the job
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+
+    def end() -> None:
+        if not over.done():
+            over.set_result(None)
+
+    def told(future: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(end)
+
+    job.future.add_done_callback(
+        told
+    )  # of what was raised the loop is not told: some it can't hold
+    await asyncio.wait({over}, timeout=timeout)
     return job.future.done()
 
 

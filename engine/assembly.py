@@ -85,9 +85,9 @@ def assemble(
     is only left out.
     """
     _check_query(query)
-    _check_number("budget", budget, 0)
+    check_number("budget", budget, 0)
     if top_k is not None:
-        _check_number("top_k", top_k, 1)
+        check_number("top_k", top_k, 1)
     if count is not None and not callable(count):
         raise CallerError(f"count is of type {type(count).__name__}; give a function of a text")
     with uncollected():
@@ -103,7 +103,7 @@ def _check_query(query: object) -> None:
         raise CallerError(f"query holds half of a surrogate pair at {at}: it is not Unicode text")
 
 
-def _check_number(name: str, value: object, least: int) -> None:
+def check_number(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise CallerError(f"{name} is {value!r:.60}; give a whole number, {least} or more")
 

@@ -154,6 +154,11 @@ def test_a_guard_that_can_not_be_is_refused() -> None:
     for no_ledger in (None, 1, ""):
         with pytest.raises(doxa.CallerError):
             doxa.guard(no_ledger)  # type: ignore[arg-type]
+    with doxa.open() as ledger:
+        for options in ({"create": True}, {"keys": "k"}, {"embedder": doxa.Embedder("t", vectors)}):
+            for opened in (ledger, lambda: ledger):
+                with pytest.raises(doxa.CallerError, match="go with a folder"):
+                    doxa.guard(opened, **options)  # type: ignore[arg-type]
     with pytest.raises(doxa.CallerError, match="postgresql:// can't be opened"):
         patient("postgresql://host/db").recall("Ada")
     with pytest.raises(doxa.CallerError, match="gave 1"):
@@ -383,6 +388,9 @@ def test_a_disk_that_refuses_fails_the_write_and_not_the_context(
         written = guarded.claim("x", "p", 1)
         assert (written.state, written.reason) == ("failed", "storage")
         assert "Read-only file system" in written.detail
+        # what is open is read on, though it could not be opened now
+        monkeypatch.setattr(disk, "connect", lambda *arguments, **options: real("/no", "ro", 0.0))
+        assert "London" in guarded.assemble("Ada", valid_at=AT).text
         monkeypatch.undo()
         assert "London" in guarded.assemble("Ada", valid_at=AT).text
         assert guarded.claim("x", "p", 1, id=written.id).ok
@@ -395,9 +403,40 @@ def test_a_ledger_that_was_replaced_is_opened_anew(folder: Path, tmp_path: Path)
             other.claim("ada", "lives_in", "Rome", id="rome", source="s")
         shutil.rmtree(folder)
         shutil.copytree(tmp_path / "other", folder)
-        assert guarded.claim("x", "p", 1, id="a", source="s").state == "failed"
-        assert guarded.claim("x", "p", 1, id="a", source="s").ok
         assert "Rome" in guarded.assemble("Where does Ada live?", valid_at=AT).text
+        assert guarded.claim("x", "p", 1, id="a", source="s").ok
+    with doxa.open(folder) as there:
+        assert there.revision == 2
+
+
+def test_a_ledger_that_was_removed_is_missing_and_not_read_on(folder: Path) -> None:
+    with doxa.open(folder) as given, patient(folder) as guarded, patient(given) as other:
+        both = patient(lambda: doxa.open(folder, create=False))
+        for each in (guarded, other, both):
+            assert "London" in each.assemble("Where does Ada live?", valid_at=AT).text
+        folder.rename(folder.with_name("moved"))
+        for each in (guarded, other, both):
+            word = "not_a_ledger" if each is both else "missing"
+            nothing(each.assemble("Where does Ada live?", valid_at=AT), word)
+            nothing(each.recall("Where does Ada live?", valid_at=AT, known_at=1), word)
+            written = each.claim("x", "p", 1, source="s")
+            assert (written.state, written.reason) == ("failed", word)
+            assert not each.ready()
+        assert not folder.exists()
+        folder.with_name("moved").rename(folder)
+        for each in (guarded, other, both):
+            assert "London" in each.assemble("Where does Ada live?", valid_at=AT).text
+        both.close()
+
+
+def test_a_host_may_go_to_another_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    with doxa.open(folder.name) as ledger, patient(folder.name) as one, patient(ledger) as two:
+        assert one.ready(LONG)
+        monkeypatch.chdir("/")
+        for each in (one, two, patient(ledger)):
+            assert "London" in each.assemble("Where does Ada live?", valid_at=AT).text
+        assert one.claim("x", "p", 1, source="s").ok
 
 
 def test_a_truth_that_moves_all_the_time_is_told(
@@ -421,6 +460,59 @@ def test_a_mistake_of_doxas_own_does_not_reach_the_host(
         assert isinstance(context.error, AssertionError)
         written = guarded.claim("x", "p", 1)
         assert (written.state, written.reason) == ("unknown", "unexpected")
+
+
+class Odd(BaseException):
+    """What is no `Exception`, as a library may have it."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()),
+        *(StopIteration(), Odd(), MemoryError()),
+    ],
+    ids=repr,
+)
+def test_whatever_is_raised_inside_ends_no_host_and_cancels_no_task(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def breaks(self: doxa.Ledger, *arguments: Any, **options: Any) -> Any:
+        raise error
+
+    async def ask() -> None:
+        nothing(await guarded.aassemble("Ada", valid_at=AT), "unexpected")
+        assert (await guarded.aclaim("x", "p", 1)).state == "unknown"
+
+    with patient(folder) as guarded:
+        assert guarded.ready(LONG)
+        with monkeypatch.context() as patch:
+            patch.setattr(doxa.Ledger, "recall", breaks)
+            patch.setattr(doxa.Ledger, "claim", breaks)
+            context = guarded.assemble("Ada", valid_at=AT)
+            nothing(context, "unexpected")
+            assert context.error is error
+            assert guarded.claim("x", "p", 1).state == "unknown"
+            began = time.monotonic()
+            asyncio.run(ask())
+            assert time.monotonic() - began < LONG  # nobody waited for the deadline
+        assert "London" in guarded.assemble("Ada", valid_at=AT).text
+
+
+def test_a_process_that_can_have_no_more_threads_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with patient(folder) as guarded:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuses)
+            nothing(guarded.assemble("Ada"), "stuck")
+            written = guarded.claim("x", "p", 1)
+            assert (written.state, written.reason) == ("failed", "stuck")
+            assert "no thread can be had" in written.detail
+        assert "London" in guarded.assemble("Ada", valid_at=AT).text
 
 
 # ---------------------------------------------------------------- refused
@@ -485,7 +577,7 @@ def test_a_fallback_is_not_asked_while_the_ledger_answers(folder: Path) -> None:
         assert guarded.recall("Bob", valid_at=AT).degraded is False
 
 
-@pytest.mark.parametrize("nothing_more", [None, ""])
+@pytest.mark.parametrize("nothing_more", [None, "", " \n"])
 def test_a_fallback_may_have_nothing(tmp_path: Path, nothing_more: str | None) -> None:
     nothing(patient(tmp_path / "no", fallback=lambda query: nothing_more).recall("Ada"), "missing")
 
@@ -496,9 +588,25 @@ def test_a_fallback_that_fails_is_told_and_nothing_is_raised(tmp_path: Path) -> 
 
     context = patient(tmp_path / "no", fallback=breaks).assemble("Ada")
     nothing(context, "missing")
-    assert "the fallback failed too: no memory of it" in context.detail
-    with pytest.raises(doxa.CallerError, match="the fallback gave 1"):
-        patient(tmp_path / "no", fallback=lambda query: 1).assemble("Ada")
+    assert "the fallback failed too: RuntimeError: no memory of it" in context.detail
+    for wrong in (1, b"Ada", ["Ada"], object()):
+        guarded = patient(tmp_path / "no", fallback=lambda query: wrong)  # noqa: B023
+        context = guarded.assemble("Ada")
+        nothing(context, "missing")
+        assert "the fallback failed too: it gave " in context.detail
+
+
+def test_a_mistake_in_a_budget_is_told_whether_the_ledger_is_there_or_not(
+    folder: Path, tmp_path: Path
+) -> None:
+    counters: list[Any] = [lambda text: 1 / 0, lambda text: "many", lambda text: None]
+    for guarded in (patient(folder), patient(tmp_path / "no", fallback="Ada")):
+        for budget in ("huge", -1, 1.5, True):
+            with pytest.raises(doxa.CallerError, match=r"budget is .*give a whole number"):
+                guarded.assemble("Ada", valid_at=AT, budget=budget)  # type: ignore[arg-type]
+        for count in counters:
+            with pytest.raises(doxa.CallerError, match=r"the counter .* failed on a text"):
+                guarded.assemble("Ada", valid_at=AT, count=count)
 
 
 def test_a_fallback_keeps_the_budget(tmp_path: Path) -> None:
@@ -588,6 +696,33 @@ def test_threads_that_hang_for_ever_are_bounded(
     assert threading.active_count() - before <= 2 * 5 + 1
 
 
+def test_a_guard_is_closed_though_calls_are_stuck(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+    closed: list[doxa.Ledger] = []
+    close = doxa.Ledger.close
+
+    def closes(self: doxa.Ledger) -> None:
+        closed.append(self)
+        close(self)
+
+    guarded = doxa.guard(folder, timeout=0.02, retry=1000.0, most_late=1)
+    assert guarded.ready(LONG)
+    monkeypatch.setattr(doxa.Ledger, "recall", lambda self, *a, **o: go.wait(LONG))
+    monkeypatch.setattr(doxa.Ledger, "close", closes)
+    nothing(guarded.recall("Ada"), "slow")
+    nothing(guarded.recall("Ada"), "stuck")
+    guarded.close()
+    guarded.close()
+    assert closed == []  # somebody uses it
+    go.set()
+    deadline = time.monotonic() + LONG
+    while not closed and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(closed) == 1
+
+
 def test_many_threads_share_one_guard(folder: Path) -> None:
     with patient(folder) as guarded, ThreadPoolExecutor(16) as pool:
         texts = list(pool.map(lambda n: guarded.assemble("Ada", valid_at=AT).text, range(64)))
@@ -609,6 +744,27 @@ def test_it_is_opened_once_for_all_who_wait(folder: Path) -> None:
         contexts = list(pool.map(lambda n: guarded.recall("Ada"), range(32)))
     assert not any(context.degraded for context in contexts)
     assert len(opened) == 1
+
+
+def test_a_ledger_is_not_closed_between_being_had_and_being_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from doxa.holding import _Held
+
+    real = _Held.is_there.fget  # type: ignore[attr-defined]
+    breaks = iter([True])
+
+    def slowly(self: _Held) -> bool:
+        if next(breaks, False):  # another call finds that it broke, just now
+            guarded._holder.failed(doxa.StorageError("the disk has gone away"))
+            guarded._holder._close_old()
+        return bool(real(self))
+
+    with patient(folder) as guarded:
+        assert guarded.ready(LONG)
+        monkeypatch.setattr(_Held, "is_there", property(slowly))
+        assert "London" in guarded.assemble("Where does Ada live?", valid_at=AT).text
+        assert "London" in guarded.assemble("Where does Ada live?", valid_at=AT).text
 
 
 def test_an_open_ledger_stays_its_owners(folder: Path) -> None:
