@@ -23,7 +23,10 @@ BOM = b"\xef\xbb\xbf"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     files = {"old.md": "x", "plan-v1.md": "y", "d/dup.md": "1", "e/dup.md": "2"}
-    return write(tmp_path, {**files, "0002-use-rest.md": "# 2. Use REST\n", "cash.md": "z"})
+    return write(
+        tmp_path,
+        {**files, "0002-use-rest.md": "# 2. Use REST\n", "cash.md": "z", "d/e/deep-1.md": ""},
+    )
 
 
 @pytest.mark.parametrize(("body", "stem"), PROVED)
@@ -59,7 +62,13 @@ def test_every_other_sentence_is_left_alone(folder: Path, body: str, newline: st
     "front",
     [
         *("status: draft", "status: Proposed", "draft: true", "status: accepted once we vote"),
-        *("State: under review", "published: false", "tags: [x, template]", "type: example"),
+        *(
+            "status: [draft]",
+            "State: under review",
+            "published: false",
+            "tags: [x, template]",
+            "type: example",
+        ),
         "title: An example",
     ],
 )

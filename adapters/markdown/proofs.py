@@ -45,6 +45,7 @@ _NAMELIKE: Final = re.compile(r"[\d_\-. ]")
 _MOST: Final = 100  # sentences of a memo that are looked at
 _LONG: Final = 20_000  # characters of a text in which names are looked for
 _SHORT: Final = 3  # words of a sentence: fewer may be a remark on the one before
+_UP: Final = ("", ".", "..")
 _WORD: Final = re.compile(r"[^\W_]+")
 _STATUS_KEYS: Final = ("status", "state", "stage")
 _KIND_KEYS: Final = ("tags", "tag", "type", "kind", "category", "categories")
@@ -90,7 +91,8 @@ def _closure(memo: Memo, body: Body, place: int, sentence: Sentence, carriers: C
     named = _named(sentence.text)
     if named is None:
         return Closure(sentence, stems, None, "it is not one of the sentences that prove one")
-    stem, label = named
+    stem, name = named
+    label = _label(name)
     known = stems if stem in stems or stem not in carriers else (*stems, stem)
     why = _doubt(memo, body, place)
     if why is not None:
@@ -105,25 +107,26 @@ def _closure(memo: Memo, body: Body, place: int, sentence: Sentence, carriers: C
         why = f"{carriers[stem][0].path} can't be read"
     elif not _whole(label, carriers[stem][0]):
         why = f"{label!r:.80} may be a part of the memo"
+    elif not _leads_to(name, carriers[stem][0]):
+        why = f"{name!r:.80} leads elsewhere than to {carriers[stem][0].path}"
     return Closure(sentence, known, stem if why is None else None, why or "")
 
 
 def _named(text: str) -> tuple[str, str] | None:
-    """The stem of the memo that a proof names, and the words that stand for it. A single word
+    """The stem of the memo that a proof names, and the name as it is written. A single word
     without brackets may be a word like any other: "This policy replaces cash"."""
     for pattern in PROOFS:
         found = pattern.fullmatch(text)
         if found is None:
             continue
         name = found["name"].strip()
-        label = _label(name) if name.startswith("[") else ""
         plain = not name.startswith("[")
         if plain and (name.lower().split()[0] in NO_NAMES or not _NAMELIKE.search(name)):
             return None
-        if CAUTION.search(name if plain else label):
+        if CAUTION.search(name if plain else _label(name)):
             return None
         try:
-            return target(name), label
+            return target(name), name
         except Unreadable:
             return None
     return None
@@ -131,6 +134,8 @@ def _named(text: str) -> tuple[str, str] | None:
 
 def _label(name: str) -> str:
     """The words that stand for a memo where it is named in brackets."""
+    if not name.startswith("["):
+        return ""
     if name.startswith("[["):
         return name[2:-2].partition("|")[2]
     return name[1 : name.rindex("](")]
@@ -147,6 +152,16 @@ def _whole(label: str, other: Memo) -> bool:
         if said <= number or said - number == {*words} - number - WHOLE:
             return True
     return False
+
+
+def _leads_to(name: str, other: Memo) -> bool:
+    """Whether the folders in a name, if there are any, are those of the memo."""
+    if name.startswith("[["):
+        path = name[2:-2].partition("|")[0]
+    else:
+        path = unquote(name[name.rindex("](") + 2 : -1]) if name.startswith("[") else name
+    folders = [part for part in path.replace("\\", "/").split("/")[:-1] if part not in _UP]
+    return not folders or other.path.split("/")[-len(folders) - 1 : -1] == folders
 
 
 # ---------------------------------------------------------------- doubts
@@ -194,9 +209,13 @@ def _opens(body: Body, place: int) -> bool:
 
 
 def _in_section(body: Body, place: int) -> bool:
-    """Whether a block is in a section that says how the memo stands, and nothing else."""
+    """Whether a block is in a section that says how the memo stands, and nothing else, right below
+    the title if there is one."""
     first = next((at for at in range(place, -1, -1) if body.blocks[at].level), None)
     if first is None or _heading(body.blocks[first]) not in SECTIONS:
+        return False
+    above = [block for block in body.blocks[:first] if block.level]
+    if body.blocks[first].headings and (above[0].level != 1 or body.blocks[first].level != 2):
         return False
     return all(
         block.comment or _proves(block) or (block.plain and _in_force(block))
@@ -254,7 +273,9 @@ def _unfinished(memo: Memo, body: Body) -> str | None:
     }
     for name in _STATUS_KEYS:
         value = pairs.get(name)
-        if isinstance(value, str) and value.strip() and not IN_FORCE.fullmatch(value.strip()):
+        if value is not None and not isinstance(value, str):
+            return "of several kinds"
+        if value is not None and value.strip() and not IN_FORCE.fullmatch(value.strip()):
             return value.strip()
     draft, published = pairs.get("draft"), pairs.get("published")
     if isinstance(draft, str) and draft.lower() not in ("false", "no", "off", "", "null", "~"):

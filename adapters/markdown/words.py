@@ -96,6 +96,7 @@ CAUTION: Final[Words] = re.compile(
     r"|considered|alternatives?|options?|variants?|discuss(?:ed|ion)?|motions?|votes?|voted|failed"
     r"|defeated|questions?|myths?|faq|exercises?|boilerplate|cop(?:y|ied)|insert|for instance"
     r"|minutes|when|effect|effective|planned|future|sic|tests?|snippets?"
+    r"|letters?|transcripts?|excerpts?|phrases?|e-?mails?|wording|dropped|nobody|fools?|jokes?"
     r"|todo|tbd|fixme)\b|\be\.g\.|n['\u2019]t\b)",
     re.IGNORECASE,
 )
