@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from doxa.adapters.annotations import declared
 from doxa.engine.errors import CallerError, Compacted
-from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT
+from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 from doxa.engine.lost import event_of
 from doxa.engine.outcomes import Verdict
 from doxa.engine.trust import in_band
@@ -18,7 +18,7 @@ from doxa.engine.trust import in_band
 if TYPE_CHECKING:
     from doxa.views import TruthView
 
-__all__ = ["basis", "compacted", "find", "in_place", "told", "unheard_of"]
+__all__ = ["basis", "compacted", "find", "in_place", "says", "told", "unheard_of"]
 
 # What a recall says before words that may be served all the same.
 _WARNINGS: Final = tuple(
@@ -74,6 +74,13 @@ def compacted(view: TruthView, id: str) -> bool:
     """Whether an id means, in the sight of a view, what was compacted."""
     places = (view.workspace, "") if view.shared else (view.workspace,)
     return any(event_of(view, place, id) != NONE for place in places)
+
+
+def says(view: TruthView, support: int) -> bool:
+    """Whether a source says, by this evidence, what a text of it rests on: what was erased is still
+    in the text."""
+    erased = entity(SUPPORT, support) in view.graph.erased
+    return erased or view.belief.live(support, view.v, view.k)
 
 
 def in_place(id: str, workspace: str, view: TruthView) -> Any:

@@ -186,7 +186,7 @@ class Earlier:
         return number != NONE and bool(self.belief.extent(number, self.k))
 
     def stands(self, claim: str) -> bool:
-        """Whether a claim has not been withdrawn and replaced at all times for which it was said."""
+        """Whether a claim is neither withdrawn nor replaced at some time for which it was said."""
         row = self.number(claim) >> 3
         record = self.belief.record(row, self.k)
         left = times.subtract(self.belief.own(row), record.withdrawn)

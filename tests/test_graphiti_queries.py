@@ -135,6 +135,18 @@ def test_what_is_called_as_something_else_of_the_ledgers_rests_on_nothing(ledger
     assert Truth(ledger).judge(found).kept == ()
 
 
+def test_an_episode_does_not_come_back_when_what_it_said_is_erased(
+    truth: Truth, ledger: Ledger
+) -> None:
+    assert "p2" in truth.judge(FOUND).notes
+    claim = "graphiti:edge:e2"
+    ledger.withdraw(claim)
+    assert "p2" in left(truth.judge(FOUND))
+    ledger.archive(claim)
+    ledger.purge(claim, with_residue=True)
+    assert "p2" in left(truth.judge(FOUND))
+
+
 def test_results_come_back_in_the_form_in_which_they_came(truth: Truth) -> None:
     assert truth.judge([E1, E2]).results == [E2]
     assert truth.judge((E1, E2)).results == [E2]

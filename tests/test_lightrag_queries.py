@@ -110,6 +110,17 @@ def test_a_corrected_claim_takes_the_description_and_the_text_with_it(
     assert left(said.judge(ALL)) == {"relation:Acme<SEP>Ann": "missing_fact"}
 
 
+def test_a_text_does_not_come_back_when_what_it_said_is_erased(
+    truth: Truth, ledger: Ledger
+) -> None:
+    (leads,) = ledger.view(valid_at=NOW).claims(subject="Ann", predicate="RELATED_TO")
+    ledger.withdraw(leads.id)
+    assert "chunk:a-chunk-000" in left(truth.judge(ALL))
+    ledger.archive(leads.id)
+    ledger.purge(leads.id, with_residue=True)
+    assert "chunk:a-chunk-000" in left(truth.judge(ALL))
+
+
 def test_a_withdrawn_source_takes_its_chunk_and_all_that_was_merged_with_it(
     truth: Truth, ledger: Ledger
 ) -> None:

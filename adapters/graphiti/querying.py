@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from doxa.adapters.basis import compacted, find
+from doxa.adapters.basis import compacted, find, says
 from doxa.adapters.carrying import in_turn, plain
 from doxa.adapters.graphiti.graph import Edge, graph_of, value
 from doxa.adapters.graphiti.mapping import Ids
@@ -224,13 +224,14 @@ class Truth:
         return text, {"artefact_id": artefact} if known else {}
 
     def _extracted(self, view: TruthView, episode: str) -> list[str]:
-        """The edges that an episode is evidence of, by what counts at the view: their claims."""
+        """The edges that an episode is evidence of, by what counts at the view, or was
+        erased: their claims."""
         graph, head = view.graph, f"{self.ids.prefix}support:"
         found: dict[str, str] = {}  # edge → the claim of its last version
         for source in graph.sources_named.get(graph.names.find(self.ids.source(episode))):
             for row in graph.supports_from(source):
                 id = graph.id_of(entity(SUPPORT, row))
-                if id.startswith(head) and view.belief.live(row, view.v, view.k):
+                if id.startswith(head) and says(view, row):
                     found[id.removeprefix(head).split(":")[0]] = graph.claim_id(graph.s_claim[row])
         return list(found.values())
 

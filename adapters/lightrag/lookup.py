@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.adapters.basis import find
+from doxa.adapters.basis import find, says
 from doxa.adapters.lightrag.mapping import Ids
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 
@@ -81,7 +81,7 @@ class Lookup:
 
     def extracted(self, view: TruthView, claim: str) -> list[str]:
         """What was extracted from the chunks by which a text is said: claims, by evidence that
-        counts at the view."""
+        counts at the view, or was erased."""
         found: dict[str, None] = {}
         graph, number = view.graph, find(view, claim)
         if number == NONE or number & 7 != CLAIM:
@@ -91,8 +91,9 @@ class Lookup:
             source = graph.s_source[support]
             if source == NONE or not part.startswith(self.ids.prefix):
                 continue
-            for row in self._live(view, graph.supports_from(source)):
-                if graph.id_of(entity(SUPPORT, row)).startswith(part):
+            for row in graph.supports_from(source):
+                own = graph.id_of(entity(SUPPORT, row)).startswith(part)
+                if own and says(view, row):
                     found[graph.claim_id(graph.s_claim[row])] = None
         found.pop(claim, None)
         return list(found)
