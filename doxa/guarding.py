@@ -261,6 +261,7 @@ class Guarded:
         if self._closing is None:
             closing: Job[None] = Job(lambda job: self._holder.drop())
             self._closing = closing if self._workers.start(closing, always=True) else None
+            self._workers.end()
         return self._closing
 
     def _seconds(self, timeout: float | None) -> float:

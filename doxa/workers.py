@@ -12,12 +12,13 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
 __all__ = ["Job", "Workers", "await_", "wait"]
 
 T = TypeVar("T")
+IDLE: Final = 10.0  # seconds after which a thread that has nothing to do ends
 MOST_LOST: Final = 4  # times as many threads as may be late may be written off
 
 _all: weakref.WeakSet[Workers] = weakref.WeakSet()
@@ -69,7 +70,8 @@ class Workers:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[SimpleQueue[Job[Any]]] = []
+        self._idle: list[SimpleQueue[Job[Any] | None]] = []
+        self._ended = False
         self._late: set[Job[Any]] = set()
         self._lost: set[Job[Any]] = set()  # late still, after the circuit was closed again
         self._tried = float("-inf")
@@ -120,15 +122,35 @@ class Workers:
                 self._lost |= self._late
                 self._late.clear()
 
-    def _work(self, queue: SimpleQueue[Job[Any]]) -> None:
-        while True:
-            job = queue.get()
+    def end(self) -> None:
+        """Has every thread end when it has nothing to do."""
+        with self._lock:
+            self._ended = True
+            idle, self._idle = self._idle, []
+        for queue in idle:
+            queue.put(None)
+
+    def _work(self, queue: SimpleQueue[Job[Any] | None]) -> None:
+        while (job := self._next(queue)) is not None:
             job.run()
             with self._lock:
                 self._late.discard(job)
                 self._lost.discard(job)
+                if self._ended:
+                    return
                 self._idle.append(queue)
             del job  # what it holds is not kept until the next one
+
+    def _next(self, queue: SimpleQueue[Job[Any] | None]) -> Job[Any] | None:
+        """What there is to do; nothing, where there was nothing for long."""
+        try:
+            return queue.get(timeout=IDLE)
+        except Empty:
+            with self._lock:
+                if queue in self._idle:
+                    self._idle.remove(queue)
+                    return None
+            return queue.get()  # somebody chose this thread just now
 
 
 def wait(job: Job[Any], timeout: float) -> bool:

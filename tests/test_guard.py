@@ -158,7 +158,7 @@ def test_a_guard_that_can_not_be_is_refused() -> None:
         for options in ({"create": True}, {"keys": "k"}, {"embedder": doxa.Embedder("t", vectors)}):
             for opened in (ledger, lambda: ledger):
                 with pytest.raises(doxa.CallerError, match="go with a folder"):
-                    doxa.guard(opened, **options)  # type: ignore[arg-type]
+                    doxa.guard(opened, **options)
     with pytest.raises(doxa.CallerError, match="postgresql:// can't be opened"):
         patient("postgresql://host/db").recall("Ada")
     with pytest.raises(doxa.CallerError, match="gave 1"):
@@ -721,6 +721,34 @@ def test_a_guard_is_closed_though_calls_are_stuck(
     while not closed and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(closed) == 1
+
+
+def test_threads_end_with_their_guard_and_when_they_have_nothing_to_do(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(most: int) -> bool:
+        deadline = time.monotonic() + LONG
+        while time.monotonic() < deadline:
+            if sum(thread.name == "doxa-guard" for thread in threading.enumerate()) <= most:
+                return True
+            time.sleep(0.01)
+        return False
+
+    async def ask() -> None:
+        async with patient(folder) as guarded:
+            assert (await guarded.aassemble("Ada", valid_at=AT)).source == "ledger"
+
+    before = sum(thread.name == "doxa-guard" for thread in threading.enumerate())
+    for _ in range(3):
+        asyncio.run(ask())
+    assert ends(before)
+    monkeypatch.setattr("doxa.workers.IDLE", 0.01)
+    guarded = patient(folder)
+    for _ in range(30):  # whether the thread is there or not
+        assert not guarded.assemble("Ada", valid_at=AT).degraded
+        time.sleep(0.01)
+    assert ends(before)
+    assert not guarded.assemble("Ada", valid_at=AT).degraded
 
 
 def test_many_threads_share_one_guard(folder: Path) -> None:
