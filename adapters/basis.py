@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from doxa.adapters.annotations import declared
 from doxa.engine.errors import CallerError, Compacted
+from doxa.engine.gone import mark
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 from doxa.engine.lost import event_of
 from doxa.engine.outcomes import Verdict
@@ -18,7 +19,7 @@ from doxa.engine.trust import in_band
 if TYPE_CHECKING:
     from doxa.views import TruthView
 
-__all__ = ["basis", "compacted", "find", "in_place", "says", "told", "unheard_of"]
+__all__ = ["basis", "compacted", "find", "forgotten", "in_place", "says", "told", "unheard_of"]
 
 # What a recall says before words that may be served all the same.
 _WARNINGS: Final = tuple(
@@ -81,6 +82,19 @@ def says(view: TruthView, support: int) -> bool:
     in the text."""
     erased = entity(SUPPORT, support) in view.graph.erased
     return erased or view.belief.live(support, view.v, view.k)
+
+
+def forgotten(view: TruthView, source: int) -> int:
+    """How many claims that a source was evidence of were compacted: what it said of them is still
+    in its texts, though nobody can say any more what that was."""
+    graph = view.graph
+    gone, place = graph.gone, graph.names.texts[graph.r_ws[source]]
+    if gone is None or place not in gone.columns.names:
+        return 0
+    columns = gone.columns
+    named = columns.source == mark(gone.keyed, "source", graph.names.texts[graph.r_name[source]])
+    places = columns.workspace[columns.event[columns.sourced[named]]]
+    return int((places == columns.names.index(place)).sum())
 
 
 def in_place(id: str, workspace: str, view: TruthView) -> Any:

@@ -147,6 +147,22 @@ def test_an_episode_does_not_come_back_when_what_it_said_is_erased(
     assert "p2" in left(truth.judge(FOUND))
 
 
+def test_an_episode_does_not_come_back_when_what_it_said_is_compacted(ledger: Ledger) -> None:
+    def graph(fact: str) -> dict[str, Any]:
+        ends = [node("n1", "Ann"), ACME]
+        return {"nodes": ends, "edges": [{**E1, "fact": fact}], "episodes": [P1]}
+
+    truth = Truth(ledger, valid_at=NOW)
+    import_graph(ledger, graph("Ann leads Acme."))
+    import_graph(ledger, graph("Ann heads Acme."))
+    assert ledger.compact(older_than=0).claims == 1  # a former version
+    assert "p1" in truth.judge({"episodes": [P1]}).notes
+    ledger.withdraw("graphiti:edge:e1:2")
+    assert "p1" in left(truth.judge({"episodes": [P1]}))
+    assert ledger.compact(older_than=0).claims == 1
+    assert "p1" in left(truth.judge({"episodes": [P1]}))
+
+
 def test_results_come_back_in_the_form_in_which_they_came(truth: Truth) -> None:
     assert truth.judge([E1, E2]).results == [E2]
     assert truth.judge((E1, E2)).results == [E2]

@@ -121,6 +121,24 @@ def test_a_text_does_not_come_back_when_what_it_said_is_erased(
     assert "chunk:a-chunk-000" in left(truth.judge(ALL))
 
 
+def test_a_text_does_not_come_back_when_what_it_said_is_compacted(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    bare = Doc("Ann leads Acme.", "a.txt", [], [("Ann", "Acme", "Ann leads Acme.")])
+    made = written({"a": bare, "c": DOCS["c"]})
+    for edge in made.edges.values():
+        edge["description"] = ""  # what a registered text names is never compacted
+    import_workspace(ledger, made.save(tmp_path / "rag"))
+    truth = Truth(ledger, valid_at=NOW)
+    result = found_by(made)
+    (leads,) = ledger.view(valid_at=NOW).claims(predicate="RELATED_TO")
+    ledger.withdraw(leads.id)
+    assert "chunk:a-chunk-000" in left(truth.judge(result))
+    assert ledger.compact(older_than=0).claims == 1
+    assert "chunk:a-chunk-000" in left(truth.judge(result))
+    assert "chunk:c-chunk-000" in ids(truth.judge(result))
+
+
 def test_a_withdrawn_source_takes_its_chunk_and_all_that_was_merged_with_it(
     truth: Truth, ledger: Ledger
 ) -> None:

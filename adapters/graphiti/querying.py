@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from doxa.adapters.basis import compacted, find, says
+from doxa.adapters.basis import compacted, find, forgotten, says
 from doxa.adapters.carrying import in_turn, plain
 from doxa.adapters.graphiti.graph import Edge, graph_of, value
 from doxa.adapters.graphiti.mapping import Ids
@@ -228,12 +228,25 @@ class Truth:
         erased: their claims."""
         graph, head = view.graph, f"{self.ids.prefix}support:"
         found: dict[str, str] = {}  # edge → the claim of its last version
+        lost = 0
         for source in graph.sources_named.get(graph.names.find(self.ids.source(episode))):
+            lost += forgotten(view, source)
             for row in graph.supports_from(source):
                 id = graph.id_of(entity(SUPPORT, row))
                 if id.startswith(head) and says(view, row):
                     found[id.removeprefix(head).split(":")[0]] = graph.claim_id(graph.s_claim[row])
-        return list(found.values())
+        if lost:  # all but former versions of what is there were taken back by somebody
+            lost -= sum(self._former(view, claim) for claim in found.values())
+        told = [f"({lost} compacted claims of {self.ids.source(episode)})"] if lost > 0 else []
+        return [*found.values(), *told]  # what nobody knows any more leaves it out
+
+    def _former(self, view: TruthView, claim: str) -> int:
+        """How many former versions of an edge were compacted."""
+        first, _, version = claim.rpartition(":")
+        if not version.isdecimal() or not first.startswith("graphiti:edge:"):
+            return 0
+        former = (first, *(f"{first}:{n}" for n in range(2, int(version))))
+        return sum(compacted(view, id) for id in former)
 
     def _claim_of(self, view: TruthView, edge: Edge) -> str | None:
         """The claim that an edge is at a view: its last version there. `None` where the ledger was

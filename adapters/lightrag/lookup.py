@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.adapters.basis import find, says
+from doxa.adapters.basis import find, forgotten, says
 from doxa.adapters.lightrag.mapping import Ids
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
 
@@ -91,6 +91,9 @@ class Lookup:
             source = graph.s_source[support]
             if source == NONE or not part.startswith(self.ids.prefix):
                 continue
+            if count := forgotten(view, source):
+                name = graph.names.texts[graph.r_name[source]]
+                found[f"({count} compacted claims of {name})"] = None  # so that it is left out
             for row in graph.supports_from(source):
                 own = graph.id_of(entity(SUPPORT, row)).startswith(part)
                 if own and says(view, row):
