@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doxa.engine.errors import CallerError
+from doxa.adapters.extras import missing
 from doxa.engine.keyfile import KeyFile
 from doxa.engine.sealing import Cipher
 
@@ -10,14 +10,12 @@ __all__ = ["check_library", "cipher"]
 
 
 def check_library() -> None:
-    """Raises `CallerError` where the library is not installed."""
+    """Raises `MissingExtra` where the library is not installed."""
     try:
         import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401
     except ImportError:
-        raise CallerError(
-            "cryptography is not installed, which an encrypted ledger needs: pip install "
-            "'doxa[encryption]'; nothing was read or written"
-        ) from None
+        needs, besides = "an encrypted ledger", "nothing was read or written"
+        raise missing("cryptography", "encryption", needs, besides) from None
 
 
 def cipher(keys: KeyFile) -> Cipher:

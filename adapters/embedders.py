@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from doxa.adapters.extras import missing
 from doxa.engine.bounded import in_short
 from doxa.engine.embedding import Embedder
 from doxa.engine.errors import CallerError
@@ -35,12 +36,10 @@ def local() -> Embedder:
     its package. Nothing is downloaded, and nothing leaves the machine.
 
     Of a text the first 16,384 characters are embedded. Needs the extra ``local``; raises
-    `CallerError` where that is missing.
+    `MissingExtra` where that is missing.
     """
     if find_spec("wordllama") is None:
-        raise CallerError(
-            "the local embedder needs the package wordllama: run pip install 'doxa[local]'"
-        )
+        raise missing("wordllama", "local", "the local embedder")
     return Embedder(LOCAL, _embed, dimension=_DIMENSION)
 
 

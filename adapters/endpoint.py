@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from doxa.adapters.extras import missing
 from doxa.engine.bounded import bounded, in_short
 from doxa.engine.errors import CallerError
 from doxa.engine.fields import check_name
@@ -121,16 +122,14 @@ class Endpoint:
         return json.dumps(fields, ensure_ascii=True, allow_nan=False).encode("ascii")
 
     def ready(self) -> None:
-        """Raises `CallerError` where the packages that a call needs are not there."""
+        """Raises `MissingExtra` where the packages that a call needs are not there."""
         for name in ("httpx2", "tenacity"):
             if find_spec(name) is None:
-                raise CallerError(
-                    f"an endpoint needs the package {name}: run pip install 'doxa[llm]'"
-                )
+                raise missing(name, "llm", "an endpoint")
 
     def ask(self, body: bytes) -> str:
         """What the model answers to a request, as it is. Raises `Refused` where nothing whole and
-        sound comes back within the bounds, `CallerError` without the extra ``llm``."""
+        sound comes back within the bounds, `MissingExtra` without the extra ``llm``."""
         self.ready()
 
         def call() -> str | Refused:

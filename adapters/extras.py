@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from doxa.engine.errors import CallerError
 
-__all__ = ["MissingExtra", "needed"]
+__all__ = ["MissingExtra", "missing", "needed"]
 
 
 class MissingExtra(CallerError, ImportError):
@@ -15,6 +15,21 @@ class MissingExtra(CallerError, ImportError):
     extra that brings it."""
 
     code = "missing_extra"
+
+
+def missing(library: str, extra: str, needs: str = "", besides: str = "") -> MissingExtra:
+    """The error where a library is not installed, what needs it, and what may be said besides.
+
+    >>> print(missing("markdown-it-py", "markdown", "reading the text of memos"))
+    markdown-it-py is not installed, which reading the text of memos needs: \
+pip install 'doxa[markdown]' (from a clone: pip install '.[markdown]')
+    """
+    what = f"{library} is not installed{f', which {needs} needs' if needs else ''}"
+    return MissingExtra(f"{what}: {_install(extra)}{f'; {besides}' if besides else ''}")
+
+
+def _install(extra: str, options: str = "") -> str:
+    return f"pip install {options}'doxa[{extra}]' (from a clone: pip install {options}'.[{extra}]')"
 
 
 @contextmanager
@@ -26,7 +41,8 @@ def needed(library: str, extra: str) -> Iterator[None]:
     ...     import no_such_library.parts
     Traceback (most recent call last):
         ...
-    doxa.adapters.extras.MissingExtra: no_such_library is not installed: pip install 'doxa[nothing]'
+    doxa.adapters.extras.MissingExtra: no_such_library is not installed: \
+pip install 'doxa[nothing]' (from a clone: pip install '.[nothing]')
     """
     try:
         yield
@@ -35,8 +51,8 @@ def needed(library: str, extra: str) -> Iterator[None]:
         if name.partition(".")[0] != library:
             raise
         if name == library and isinstance(error, ModuleNotFoundError):
-            raise MissingExtra(f"{library} is not installed: pip install 'doxa[{extra}]'") from None
+            raise missing(library, extra) from None
         raise MissingExtra(
             f"the {library} that is installed is of a release with which this does not work "
-            f"({error}): pip install --upgrade 'doxa[{extra}]'"
+            f"({error}): {_install(extra, '--upgrade ')}"
         ) from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from doxa.engine.errors import CallerError
+from doxa.adapters.extras import MissingExtra, missing
 
 __all__ = ["to_pandas", "to_polars"]
 
 
 def to_pandas(table: Any) -> Any:
-    """The table as a pandas ``DataFrame``. Raises `CallerError` where pandas is not installed."""
+    """The table as a pandas ``DataFrame``. Raises `MissingExtra` where pandas is not installed."""
     try:
         import pandas  # noqa: F401
     except ImportError:
@@ -19,7 +19,7 @@ def to_pandas(table: Any) -> Any:
 
 
 def to_polars(table: Any) -> Any:
-    """The table as a Polars ``DataFrame``. Raises `CallerError` where Polars is not installed."""
+    """The table as a Polars ``DataFrame``. Raises `MissingExtra` where Polars is not installed."""
     try:
         import polars
     except ImportError:
@@ -27,8 +27,5 @@ def to_polars(table: Any) -> Any:
     return polars.from_arrow(table)
 
 
-def _missing(name: str) -> CallerError:
-    return CallerError(
-        f"{name} is not installed, which this needs: pip install 'doxa[{name}]'; to_arrow gives "
-        "the same without it"
-    )
+def _missing(name: str) -> MissingExtra:
+    return missing(name, name, "this", "to_arrow gives the same without it")

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from doxa.adapters.extras import missing
 from doxa.engine import events as ev
 from doxa.engine import times
-from doxa.engine.errors import CallerError
 from doxa.engine.view import Id
 from doxa.engine.why import Why, why
 
@@ -33,7 +33,7 @@ _RESTS: Final = ("supported by", "because", "rests on", "cites")
 def why_to_prov(view: TruthView, id: Id, *, workspace: str | None = None) -> dict[str, Any]:
     """What `TruthView.why` tells of a claim or another record, as a PROV-JSON document.
 
-    The same view gives the same document. Raises `CallerError` where the library ``prov`` is not
+    The same view gives the same document. Raises `MissingExtra` where the library ``prov`` is not
     installed, and what `TruthView.why` raises.
     """
     tree = why(view, id, workspace=workspace)
@@ -44,9 +44,7 @@ def _library() -> Any:
     try:
         from prov.model import ProvDocument
     except ImportError:
-        raise CallerError(
-            "prov is not installed, which this needs: pip install 'doxa[prov]'"
-        ) from None
+        raise missing("prov", "prov", "this") from None
     return ProvDocument()
 
 
@@ -61,8 +59,10 @@ class _Document:
         self.names = self.made.add_namespace("ledger", f"urn:doxa:ledger:{ledger}")
         self.there: set[str] = set()
         self.told: set[tuple[object, ...]] = set()
+        self.cut: set[int] = set()  # records with more behind them than the tree tells
 
     def explain(self, tree: Why) -> dict[str, Any]:
+        self.cut = _cut(tree)
         asked = self.record(tree)
         view = self.view
         explained = self.entity(
@@ -174,6 +174,7 @@ class _Document:
             standing=None if step.standing is None else str(step.standing),
             counts=step.counts,
             erased=True if event.erased else None,
+            more=True if step.position in self.cut else None,
             **said,
         )
         commit, at = self.commit(step.position)
@@ -245,6 +246,22 @@ class _Document:
                 first, *rest = key.split("_")
                 found.append((self.terms[first + "".join(map(str.capitalize, rest))], value))
         return found
+
+
+def _cut(tree: Why) -> set[int]:
+    """The positions of the records that a tree ends at, though there is more behind them."""
+    cut: set[int] = set()
+    whole: set[int] = set()  # told elsewhere, less deep
+    stack = [tree]
+    while stack:
+        step = stack.pop()
+        if step.position is not None:
+            if step.more:
+                cut.add(step.position)
+            elif step.behind:
+                whole.add(step.position)
+        stack += step.behind
+    return cut - whole
 
 
 def _escaped(text: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from doxa.adapters.extras import missing
 from doxa.engine.errors import CallerError, InvalidSignature, StorageError
 from doxa.engine.heads import StatedHead, as_head
 
@@ -120,10 +121,8 @@ def _library() -> tuple[Any, Any]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise CallerError(
-            "cryptography is not installed, which signing needs: pip install 'doxa[signing]'; "
-            "heads without a signature can be kept and compared without it"
-        ) from None
+        besides = "heads without a signature can be kept and compared without it"
+        raise missing("cryptography", "signing", "signing", besides) from None
     return serialization, ed25519
 
 

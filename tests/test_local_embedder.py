@@ -90,7 +90,7 @@ def test_loading_the_model_leaves_the_logging_of_the_program_alone() -> None:
 
 def test_without_its_package_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedders, "find_spec", lambda name: None)
-    with pytest.raises(CallerError, match=r"run pip install 'doxa\[local\]'"):
+    with pytest.raises(CallerError, match=r"needs: pip install 'doxa\[local\]'"):
         by_name("local")
 
 

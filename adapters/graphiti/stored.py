@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from doxa.adapters.extras import missing
 from doxa.engine.errors import CallerError
 
 __all__ = ["read_graph"]
@@ -14,15 +15,13 @@ _PAGE: Final = 1_000
 
 async def read_graph(driver: Any, group_ids: Iterable[str] = ("",)) -> dict[str, list[Any]]:
     """The nodes, edges, episodes and communities of some groups, as `import_graph` takes them;
-    ``driver`` is that of a Graphiti (``graphiti.driver``). Raises `CallerError` without Graphiti.
+    ``driver`` is that of a Graphiti (``graphiti.driver``). Raises `MissingExtra` without Graphiti.
     """
     try:
         from graphiti_core import edges, errors, nodes
     except ImportError as error:
-        raise CallerError(
-            f"reading a stored graph needs Graphiti ({error}); install it with pip install "
-            '"doxa[graphiti]", or give import_graph a dump'
-        ) from None
+        needs, besides = f"reading a stored graph ({error})", "or give import_graph a dump"
+        raise missing("graphiti_core", "graphiti", needs, besides) from None
     if isinstance(group_ids, str):
         raise CallerError(f"group_ids is {group_ids!r:.80}; give a list of them")
     groups = list(group_ids)

@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-import pandas as pd
-from graphrag.query.context_builder.builders import ContextBuilderResult
-from graphrag.query.context_builder.entity_extraction import EntityVectorStoreKey
-from graphrag.query.context_builder.local_context import (
-    build_covariates_context,
-    build_entity_context,
-    build_relationship_context,
-)
-from graphrag.query.structured_search.local_search.mixed_context import LocalSearchMixedContext
-
+from doxa.adapters.extras import needed
 from doxa.adapters.graphrag.judging import IndexJudge, Judged, Omitted
 from doxa.engine.errors import CallerError
+
+with needed("pandas", "graphrag"), needed("graphrag", "graphrag"):
+    import pandas as pd
+    from graphrag.query.context_builder.builders import ContextBuilderResult
+    from graphrag.query.context_builder.entity_extraction import EntityVectorStoreKey
+    from graphrag.query.context_builder.local_context import (
+        build_covariates_context,
+        build_entity_context,
+        build_relationship_context,
+    )
+    from graphrag.query.structured_search.local_search.mixed_context import LocalSearchMixedContext
 
 if TYPE_CHECKING:
     from doxa.arguments import Instant

@@ -5,16 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
-from graphrag.query.structured_search.basic_search.basic_context import BasicSearchContext
-from graphrag.query.structured_search.basic_search.search import BasicSearch
-from graphrag.query.structured_search.drift_search.drift_context import DRIFTSearchContextBuilder
-from graphrag.query.structured_search.drift_search.search import DRIFTSearch
-from graphrag.query.structured_search.global_search.community_context import GlobalCommunityContext
-from graphrag.query.structured_search.global_search.search import GlobalSearch
-from graphrag.query.structured_search.local_search.mixed_context import LocalSearchMixedContext
-from graphrag.query.structured_search.local_search.search import LocalSearch
-
+from doxa.adapters.extras import needed
 from doxa.adapters.graphrag.context import (
     Pack,
     Store,
@@ -28,6 +19,21 @@ from doxa.adapters.graphrag.context import (
 )
 from doxa.adapters.graphrag.judging import IndexJudge, Judged, Omitted
 from doxa.engine.errors import CallerError
+
+with needed("pandas", "graphrag"), needed("graphrag", "graphrag"):
+    import pandas as pd
+    from graphrag.query.structured_search.basic_search.basic_context import BasicSearchContext
+    from graphrag.query.structured_search.basic_search.search import BasicSearch
+    from graphrag.query.structured_search.drift_search.drift_context import (
+        DRIFTSearchContextBuilder,
+    )
+    from graphrag.query.structured_search.drift_search.search import DRIFTSearch
+    from graphrag.query.structured_search.global_search.community_context import (
+        GlobalCommunityContext,
+    )
+    from graphrag.query.structured_search.global_search.search import GlobalSearch
+    from graphrag.query.structured_search.local_search.mixed_context import LocalSearchMixedContext
+    from graphrag.query.structured_search.local_search.search import LocalSearch
 
 if TYPE_CHECKING:
     from doxa.arguments import Instant

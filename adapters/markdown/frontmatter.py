@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.engine.errors import CallerError
+from doxa.adapters.extras import missing
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
@@ -136,10 +136,8 @@ def _library() -> tuple[Any, Any]:
         import ruamel.yaml
         import ruamel.yaml.error
     except ImportError:
-        raise CallerError(
-            "ruamel.yaml is not installed, which reading front matter needs: pip install "
-            "'doxa[markdown]'; nothing was read or written"
-        ) from None
+        needs, besides = "reading front matter", "nothing was read or written"
+        raise missing("ruamel.yaml", "markdown", needs, besides) from None
     return ruamel.yaml.YAML, ruamel.yaml.error
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from doxa.adapters.extras import missing
 from doxa.adapters.markdown.words import OPAQUE
-from doxa.engine.errors import CallerError
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -149,10 +149,8 @@ def _parser() -> MarkdownIt:
     try:
         from markdown_it import MarkdownIt
     except ImportError:
-        raise CallerError(
-            "markdown-it-py is not installed, which reading the text of memos needs: pip install "
-            "'doxa[markdown]'; nothing was read or written"
-        ) from None
+        needs, besides = "reading the text of memos", "nothing was read or written"
+        raise missing("markdown-it-py", "markdown", needs, besides) from None
     parser = MarkdownIt("commonmark")
     # Paragraphs are parsed one by one, and escapes can be told from what they stand for.
     parser.core.ruler.disable(["inline", "text_join"])
