@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from doxa.adapters.markdown import CorpusImport
 from doxa.adapters.markdown.corpus import Corpus, corpus_of
 from doxa.adapters.markdown.memo import Memo, memo_of
 from doxa.ledger import Ledger
 
+JULY = "2024-07-01"
 AT = ("2023-06-01", "2024-02-01", "2024-07-01", "2026-01-01")
 
 
@@ -78,3 +80,35 @@ def believed(ledger: Ledger) -> list[Any]:
         )
         found.append((sorted(held), replaced))
     return found
+
+
+def hours(folder: Path) -> Path:
+    """A folder with two memos, of which the later one supersedes the earlier."""
+    return write(
+        folder,
+        {
+            "hours-2024.md": text("nine", valid_from="2024-06-01", supersedes="'[[hours-2023]]'"),
+            "hours-2023.md": text("ten", valid_from="2023-01-01", title="Hours"),
+        },
+    )
+
+
+def turns(done: CorpusImport) -> list[tuple[str, str]]:
+    """What became of which memo."""
+    return [(str(change.turn), change.key) for change in done.changes]
+
+
+def meanings(done: CorpusImport) -> list[tuple[str, str]]:
+    """Which name came to mean what."""
+    return [(link.name, str(link.meaning)) for link in done.links]
+
+
+def standing(ledger: Ledger, id: str, at: str = JULY) -> str:
+    """How a claim stands."""
+    return str(ledger.view(valid_at=at).standing(id))
+
+
+def ambiguous(ledger: Ledger) -> list[str]:
+    """The claims of which nobody knows whether they are superseded."""
+    view = ledger.view(valid_at=JULY)
+    return [item.id for item in view.claims(standing="any") if view.ambiguous(item.id)]
