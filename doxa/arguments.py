@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Final, Self
+from functools import wraps
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from doxa.engine import events as ev
 from doxa.engine import times
@@ -33,6 +34,7 @@ __all__ = [
     "checked_seconds",
     "end_of",
     "fresh",
+    "looks_at_a_view",
     "parsed",
     "refuse_unknown",
     "source_fields",
@@ -40,6 +42,8 @@ __all__ = [
 ]
 
 Instant = str | datetime | date
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Unset:
@@ -185,6 +189,26 @@ def check_view(value: object, stream: Stream) -> Registry:
     return value.origin[1]
 
 
+def looks_at_a_view(method: Callable[P, T]) -> Callable[P, T]:
+    """A method that says, where its ``view`` is left out, how one is given."""
+
+    @wraps(method)
+    def looking(*args: P.args, **kwargs: P.kwargs) -> T:
+        if "view" not in kwargs:
+            if "as_of" in kwargs:
+                refuse_unknown({"as_of": None}, method.__name__, "")
+            raise CallerError(f"{method.__name__} looks at a view: {_view_at(kwargs)}")
+        return method(*args, **kwargs)
+
+    return looking
+
+
+def _view_at(given: Mapping[str, object]) -> str:
+    """How a view is given, with the times that were given without one."""
+    named = [f"{name}={given[name]!r:.80}" for name in ("valid_at", "known_at") if name in given]
+    return f"give view=ledger.view({', '.join(named) or 'valid_at=…'})"
+
+
 def check_uncompacted(view: TruthView, stream: Stream) -> None:
     """Raises `ViewMoved` for a view that was captured before the log was last compacted: what is
     found in indexes of the log as it is now has another place there."""
@@ -230,4 +254,6 @@ def refuse_unknown(unknown: Mapping[str, object], call: str, accepted: str) -> N
             "as_of is refused: say valid_at (when it applied in the world) and known_at (what had "
             "been recorded by then)"
         )
+    if name in ("valid_at", "known_at") and accepted.startswith("view"):
+        raise CallerError(f"{call} takes no {name!r}, but a view at it: {_view_at(unknown)}")
     raise CallerError(f"{call} takes no {name!r}; it takes {accepted}")

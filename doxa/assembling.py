@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from doxa.arguments import Instant, check_text, check_view, refuse_unknown
+from doxa.arguments import Instant, check_text, check_view, looks_at_a_view, refuse_unknown
 from doxa.calibrating import Calibrating
 from doxa.engine import times
 from doxa.engine.errors import CallerError, Compacted, ViewMoved
@@ -34,6 +34,7 @@ class Assembling(Calibrating):
         view: Callable[..., TruthView]
         _known: Callable[..., tuple[int, bool]]
 
+    @looks_at_a_view
     def assemble(
         self,
         query: str,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doxa.arguments import check_uncompacted, check_view
+from doxa.arguments import check_uncompacted, check_view, looks_at_a_view
 from doxa.engine.errors import CallerError, StorageError
 from doxa.engine.graph import NONE
 from doxa.recalling import Recalling
@@ -31,6 +31,7 @@ class Calibrating(Recalling):
         policy: Callable[..., str]
         view: Callable[..., TruthView]
 
+    @looks_at_a_view
     def calibrate(
         self,
         cases: Cases,
@@ -101,6 +102,7 @@ class Calibrating(Recalling):
         found = self._in_force(view)
         return found if isinstance(found, Calibration) else None
 
+    @looks_at_a_view
     def calibration_drift(
         self, cases: Cases, *, view: TruthView, progress: Progress | None = None
     ) -> Drift:

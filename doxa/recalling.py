@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.arguments import check_list, check_uncompacted, check_view
+from doxa.arguments import check_list, check_uncompacted, check_view, looks_at_a_view
 from doxa.engine.errors import CallerError
 from doxa.engine.stream import Stream
 from doxa.places import CACHE
@@ -71,6 +71,7 @@ class Recalling(Using):
             "saved": int(search.save()),
         }
 
+    @looks_at_a_view
     def recall(
         self,
         query: str,
@@ -116,6 +117,7 @@ class Recalling(Using):
         answer = asking.answer(query, options, cursor, candidates)
         return self._reinforced(answer) if noted else answer
 
+    @looks_at_a_view
     def recall_batch(
         self,
         queries: Iterable[str],
