@@ -38,7 +38,8 @@ class Why:
     """One step: an event or source, what it says, whether it counts here, and what is behind it.
 
     ``role`` is how it bears on the step above. ``standing`` is a claim's; ``counts`` is whether an
-    event of another kind is live at the view's valid time.
+    event of another kind is live at the view's valid time. With ``more`` the tree ends here, and
+    not what is behind.
     """
 
     role: str
@@ -50,6 +51,7 @@ class Why:
     position: int | None = None
     recorded_at: datetime | None = None
     behind: list[Why] = field(default_factory=list)
+    more: bool = False
 
     def lines(self) -> Iterator[str]:
         """The tree as text, one step a line, indented by depth."""
@@ -85,6 +87,8 @@ class Why:
                 "position": self.position,
                 "recorded_at": times.iso(times.instant(self.recorded_at)),
             }
+        if self.more:
+            found["more"] = True
         found["behind"] = [step.as_dict() for step in self.behind]
         return found
 
@@ -98,7 +102,9 @@ def why(view: TruthView, id: Id, *, workspace: str | None = None) -> Why:
     number = view.find(id, workspace)
     if number == NONE:
         raise UnknownTarget(
-            f"{id!r} is not known at revision {view.k} in {workspace_in_words(view.workspace)}"
+            f"{id!r} is not known at revision {view.k} in {workspace_in_words(view.workspace)}; "
+            "the claims of the view, of any standing, have their ids; or look at a later revision, "
+            "or in another workspace"
         )
     return Explainer(view).explain(number)
 
@@ -138,6 +144,7 @@ class Explainer:
             return step
         if depth > DEPTH:
             step.says += " (ask why of it for what is behind)"
+            step.more = True
             return step
         self.told.add(row)
         graph = self.graph
@@ -270,6 +277,7 @@ class Explainer:
             known = [w for w in graph.withdrawals_of.get(at) if graph.w_pos[w] <= self.k]
             if known and depth >= DEPTH:
                 step.says += " (withdrawn in turn; ask why of it for what is behind)"
+                step.more = True
                 continue
             for row in reversed(known):
                 stack.append((step, "withdrawn by", entity(WITHDRAWAL, row), depth + 1))

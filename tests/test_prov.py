@@ -184,6 +184,20 @@ def test_nothing_leaks_of_what_was_erased(home: Ledger) -> None:
     assert record(prov(home, "home"), "home")["doxa:erased"] is True
 
 
+def test_a_record_that_the_tree_ends_at_says_that_there_is_more(ledger: Ledger) -> None:
+    ledger.claim("x", "p0", 1, id="c0", source="s")
+    for n in range(1, 30):
+        ledger.claim("x", f"p{n}", 1, id=f"c{n}", because=[f"c{n - 1}"])
+    document = why_to_prov(ledger.view(valid_at="2024-07-01"), "c29")
+    ends = {one["doxa:id"] for one in document["entity"].values() if one.get("doxa:more")}
+    assert ends == {"c8"}
+    assert "ledger:record/c7" not in document["entity"]
+    ledger.claim("x", "short", 1, id="short", because=["c8", "c29"])
+    document = why_to_prov(ledger.view(valid_at="2024-07-01"), "short")
+    assert document["entity"]["ledger:record/c8"].get("doxa:more") is None  # it is told elsewhere
+    assert "ledger:record/c0" in document["entity"]
+
+
 @pytest.mark.parametrize("id", HOSTILE)
 def test_hostile_ids_are_names_of_their_own(ledger: Ledger, id: str) -> None:
     names = [id, f"{id}x", f"%{id}"]
