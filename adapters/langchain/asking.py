@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain_core.runnables import ConfigurableFieldSpec
 from langchain_core.runnables.config import ensure_config
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel, PrivateAttr, model_validator
 
 from doxa.adapters.answering import settings
 from doxa.adapters.judging import Sieve
@@ -62,6 +62,20 @@ class Asking(BaseModel):
     archived: bool = False
     keys: Any = None
     _made: Sieve = PrivateAttr()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_known(cls, given: Any) -> Any:
+        """Raises `CallerError` for a field that there is not."""
+        from doxa.arguments import refuse_unknown
+
+        names = given if isinstance(given, Mapping) else ()
+        if unknown := {name: None for name in names if name not in cls.model_fields}:
+            bases = [base for base in cls.__mro__ if base.__module__.startswith("langchain")]
+            theirs = {name for base in bases for name in getattr(base, "model_fields", ())}
+            ours = [name for name in cls.model_fields if name not in theirs]
+            refuse_unknown(unknown, cls.__name__, ", ".join(ours))
+        return given
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)

@@ -50,6 +50,10 @@ class _OfLedger(Asking, BaseRetriever):
         return found
 
     def _called(self, config: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+        if "as_of" in kwargs:
+            from doxa.arguments import refuse_unknown
+
+            refuse_unknown({"as_of": None}, "invoke", "")
         return {**kwargs, **times_of(config, kwargs)}
 
     @property

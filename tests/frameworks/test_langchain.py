@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -175,12 +175,29 @@ def test_a_misspelt_time_is_refused_and_not_passed_over(ledger: Ledger) -> None:
     retriever = TruthRetriever(Given(documents=[]), ledger)
     with pytest.raises(TypeError, match="valid_att"):
         retriever.invoke(QUESTION, valid_att=DAY)
-    with pytest.raises(ValueError, match="valid_att"):
+    with pytest.raises(doxa.CallerError, match="no 'valid_att'; it takes ledger, valid_at, known"):
         TruthRetriever(Given(documents=[]), ledger, valid_att=DAY)
-    with pytest.raises(doxa.CallerError, match="as_of"):
-        LedgerRetriever(ledger, as_of=DAY).invoke(QUESTION)
+    with pytest.raises(doxa.CallerError, match="TruthCompressor takes no 'valid_att'; it takes"):
+        TruthCompressor(ledger, valid_att=DAY)
     with pytest.raises(doxa.CallerError, match="'maybe'; give drop, flag or keep"):
         TruthRetriever(Given(documents=[]), ledger, unknown="maybe")
+
+
+def test_as_of_is_refused_wherever_it_is_given(ledger: Ledger) -> None:
+    judged = TruthRetriever(Given(documents=documents_of(TEXTS[:1])), ledger)
+    own = LedgerRetriever(ledger)
+    calls: list[Callable[[], object]] = [
+        lambda: judged.invoke(QUESTION, as_of=DAY),
+        lambda: asyncio.run(judged.ainvoke(QUESTION, as_of=DAY)),
+        lambda: judged.bind(as_of=DAY).invoke(QUESTION),
+        lambda: own.invoke(QUESTION, as_of=DAY),
+        lambda: LedgerRetriever(ledger, as_of=DAY).invoke(QUESTION),
+        lambda: TruthRetriever(Given(documents=[]), ledger, as_of=DAY),
+        lambda: TruthCompressor(ledger, as_of=DAY),
+    ]
+    for call in calls:
+        with pytest.raises(doxa.CallerError, match="as_of is refused: say valid_at"):
+            call()
 
 
 def test_what_is_unknown_is_dropped_flagged_or_kept_as_is_asked(ledger: Ledger) -> None:
