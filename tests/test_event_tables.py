@@ -405,6 +405,40 @@ def test_a_damaged_parquet_file_is_named_and_loses_nothing(ledger: Ledger, tmp_p
         assert other.revision == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("notes.csv", "give the frame: pandas.read_csv"),
+        ("notes.TSV", "give the frame: pandas.read_table"),
+        ("notes.jsonl", "import_events"),
+        ("notes", "give a Parquet file, a data frame or an Arrow table"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_how_to_be_read(
+    ledger: Ledger, tmp_path: Path, name: str, said: str
+) -> None:
+    (tmp_path / name).write_text("subject,predicate,object\na,b,c\n")
+    with pytest.raises(doxa.CallerError, match="is no Parquet file;") as refused:
+        import_table(ledger, tmp_path / name)
+    assert said in str(refused.value)
+    assert "magic" not in str(refused.value)
+
+
+def test_an_unknown_column_is_told_what_it_was_meant_for(ledger: Ledger) -> None:
+    row = {"subject": "a", "predicate": "p", "object": 1, "Valid From": "2024-01-01", "colour": "x"}
+    with pytest.raises(doxa.CallerError) as refused:
+        import_table(ledger, pa.Table.from_pylist([row]))
+    said = str(refused.value)
+    assert said.startswith(
+        "'Valid From', 'colour' are no keys of an event; 'Valid From' may be valid_"
+    )
+    assert "'colour' may be" not in said
+    assert "Claims need subject, predicate and object" in said
+    assert len(said) < 400
+    with pytest.raises(doxa.CallerError, match=f"'{'x' * 79} is no key"):
+        import_table(ledger, pa.table({"x" * 1_000_000: [1]}))
+
+
 def test_an_import_that_was_broken_off_is_resumed(tmp_path: Path) -> None:
     rows = [claim(f"c{n}", f"2024-01-01T00:00:00.{n:06}Z") for n in range(12_000)]
     table = pa.Table.from_pylist(rows)

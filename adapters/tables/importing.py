@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +17,7 @@ from doxa.adapters.exchange.lines import Line, Lines, shown
 from doxa.adapters.tables.cells import cells, is_empty, misfits
 from doxa.adapters.tables.kinds import fits, wanted
 from doxa.adapters.tables.rows import line_of
-from doxa.adapters.tables.schema import COLUMNS, POSITION, SCHEMA
+from doxa.adapters.tables.schema import COLUMNS, POSITION
 from doxa.engine.errors import CallerError, InvalidEvent, StorageError
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ _MAGIC: Final = b"PAR1"
 _ROWS: Final = 8_192
 _CLAIM: Final = ("subject", "predicate", "object")
 _MAKES: Final = ("collect", "to_table")  # of a query of Polars, and of a data set of Arrow
+_FRAMES: Final = {".csv": "read_csv", ".tsv": "read_table", ".xlsx": "read_excel"}
 _INDEX: Final = "__index_level_"  # what a frame's own numbering is called, which says nothing
 
 Progress = Callable[[int, int | None], None]
@@ -78,6 +81,24 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
             return file.read(4) == _MAGIC
     except OSError:
         return False
+
+
+def _near(name: str) -> str:
+    """What a column that is no key of an event was probably meant for."""
+    plain = re.sub(r"\W+", "_", name[:40]).lower()
+    near = difflib.get_close_matches(plain, [key for key in COLUMNS if key != POSITION], 1, 0.6)
+    return f"; {name!r:.80} may be {near[0]}" if near else ""
+
+
+def _instead(path: Path) -> str:
+    """What to do with a file that is none of Parquet."""
+    suffix = path.suffix.lower()
+    if suffix in _FRAMES:
+        read = f"pandas.{_FRAMES[suffix]}({str(path)!r})"
+        return f"read it with pandas, and give the frame: {read}"
+    if suffix in (".jsonl", ".ndjson"):
+        return "its lines go into import_events, if they are exchange lines"
+    return "give a Parquet file, a data frame or an Arrow table"
 
 
 class _Rows(Lines):
@@ -138,6 +159,8 @@ class _Rows(Lines):
         except FileNotFoundError:
             raise CallerError(f"there is no file {path}") from None
         except pa.ArrowException as error:
+            if not is_parquet(path):
+                raise CallerError(f"{path} is no Parquet file; {_instead(path)}") from None
             raise CallerError(f"{path} is no Parquet file that can be read: {error}") from None
         except OSError as error:
             raise StorageError(f"{path} can't be read: {error}") from None
@@ -156,12 +179,13 @@ class _Rows(Lines):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise CallerError(f"the table has two columns {twice[0]!r:.80}; rename one")
         if unknown := [name for name in names if name not in COLUMNS]:
-            known = ", ".join(name for name in SCHEMA.names if name != POSITION)
             some = ", ".join(f"{name!r:.80}" for name in unknown[:5])
             are = "are no keys" if len(unknown) > 1 else "is no key"
             raise CallerError(
-                f"{some}{', …' if len(unknown) > 5 else ''} {are} of an event; rename what is one "
-                f"and leave out the rest. The keys are {known}, valid_until"
+                f"{some}{', …' if len(unknown) > 5 else ''} {are} of an event"
+                f"{''.join(map(_near, unknown[:5]))}; rename what is one "
+                "and leave out the rest. Claims need subject, predicate and object, and often have "
+                "source, valid_from and valid_to; docs/tables.md lists all"
             )
         lacking = [name for name in _CLAIM if name not in names]
         if "event" not in names and lacking:
