@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ __all__ = [
     "Earlier",
     "Progress",
     "Written",
+    "check_ledger",
     "checked_name",
     "in_turn",
     "key",
@@ -65,6 +67,24 @@ class Aside:
         """With as much of the text as helps to find it."""
         told = plain(text if isinstance(text, str) else repr(text))
         return cls(plain(place), reason, told if len(told) <= _SHOWN else told[:_SHOWN] + "…")
+
+
+def check_ledger(ledger: object) -> None:
+    """Raises `CallerError` for what is no open ledger, such as the path of one.
+
+    >>> check_ledger("team.doxa")
+    Traceback (most recent call last):
+        ...
+    doxa.engine.errors.CallerError: ledger is 'team.doxa'; open it first: \
+with doxa.open('team.doxa') as ledger: …
+    """
+    if isinstance(ledger, str | os.PathLike):
+        path = os.fspath(ledger)
+        raise CallerError(
+            f"ledger is {path!r:.200}; open it first: with doxa.open({path!r:.200}) as ledger: …"
+        )
+    if not hasattr(ledger, "_stream"):
+        raise CallerError(f"ledger is of type {type(ledger).__name__}; give what doxa.open returns")
 
 
 def key(*parts: object, size: int = 24) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from doxa.adapters.carrying import check_ledger
 from doxa.adapters.exchange.stubs import stub
 from doxa.engine import codec, times
 from doxa.engine import events as ev
@@ -57,6 +58,7 @@ def exported_fields(
     limit: int | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """As `exported`, each line as the mapping that it holds."""
+    check_ledger(ledger)
     if type(since) is not int or since < 0:
         raise CallerError(f"since is {since!r}; a cursor is a position in the log, 0 or more")
     if limit is not None and limit < 1:

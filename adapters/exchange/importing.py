@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from doxa.adapters.carrying import check_ledger
 from doxa.adapters.exchange.kept_out import KeptOut, fallen, unreadable
 from doxa.adapters.exchange.lines import Given, Line, Lines, fields_of, quick_fields, shown
 from doxa.adapters.exchange.set_aside import SetAside, identify, register_of
@@ -78,6 +79,7 @@ def import_events(
     can't be accepted; ``workspace`` is that of lines which name none. Raises `CallerError` where
     there is no such file. O(lines); memory for some thousand lines, with ``strict`` for all.
     """
+    check_ledger(ledger)
     given = lines if isinstance(lines, Lines) else Lines(lines)
     return _Import(ledger, given, restamp, strict, workspace, progress).run()
 

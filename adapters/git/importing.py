@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic_core import PydanticCustomError
 
+from doxa.adapters.carrying import check_ledger
 from doxa.adapters.carrying import key as digest
 from doxa.adapters.git.course import Asked, course_of
 from doxa.adapters.git.recorded import Recorded
@@ -66,6 +67,7 @@ def import_git(
     `CallerError` for what can't be carried out. ``progress(commits, total)`` is called now and
     then.
     """
+    check_ledger(ledger)
     settings = checked(
         paths,
         key,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from doxa.adapters.carrying import Aside, Earlier, Progress, write
+from doxa.adapters.carrying import Aside, Earlier, Progress, check_ledger, write
 from doxa.adapters.graphiti.graph import Graph, graph_of, ref
 from doxa.adapters.graphiti.mapping import Ids, Mapping, Undated
 from doxa.adapters.graphiti.summaries import add_summaries
@@ -130,6 +130,7 @@ def _record(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Recorded:
+    check_ledger(ledger)
     if undated not in ("always", "reference_time"):
         raise CallerError(f"undated is {undated!r:.60}; give always or reference_time")
     ids = Ids(name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from doxa.adapters.carrying import check_ledger
 from doxa.adapters.graphrag.changes import Changes
 from doxa.adapters.graphrag.dates import Dates, checked_dates
 from doxa.adapters.graphrag.folders import Run, index_name, runs_in
@@ -62,6 +63,7 @@ def import_index(
     `CallerError` where the folder holds no index or a table can't be read, `ClockError` where the
     time is not later than the ledger's last; nothing is written then.
     """
+    check_ledger(ledger)
     ready = prepare(
         folder,
         index=index,

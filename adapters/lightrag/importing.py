@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from doxa.adapters.carrying import Aside, Earlier, Progress, Written, write
+from doxa.adapters.carrying import Aside, Earlier, Progress, Written, check_ledger, write
 from doxa.adapters.lightrag.mapping import Ids, Said, said_by
 from doxa.adapters.lightrag.store import read_store
 from doxa.engine import events as ev
@@ -108,6 +108,7 @@ def import_workspace(
     in a ``dry_run``. ``progress(events done, total)`` is called now and then. Memory: a few times
     the size of the largest file.
     """
+    check_ledger(ledger)
     ids = Ids(name)
     store = read_store(folder, namespace, prefix)
     said = said_by(store, ids, zone)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticCustomError
 
+from doxa.adapters.carrying import check_ledger
 from doxa.adapters.markdown.corpus import Corpus, Meaning, folder_at, read_corpus
 from doxa.adapters.markdown.findings import ERROR
 from doxa.adapters.markdown.planning import plan
@@ -110,6 +111,7 @@ def import_corpus(
     that is refused, unless ``allow_empty``. ``progress(files, total)`` is called after each file.
     Raises `CallerError`; nothing is written then, nor in a ``dry_run``.
     """
+    check_ledger(ledger)
     name = _name(folder, corpus)
     start = None if assume_from is None else _day(assume_from)
     found = read_corpus(folder, progress)
