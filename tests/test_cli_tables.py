@@ -38,6 +38,21 @@ def test_a_part_goes_out_with_the_cursor(path: Path, tmp_path: Path) -> None:
     assert "is a folder" in failed(2, "export", path, "--events-parquet", tmp_path)
 
 
+def test_what_the_text_of_a_parquet_file_is_can_be_said(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "claims.parquet"
+    rows = {"subject": ["x"], "predicate": ["p"], "object": ["[1]"], "source": ["s"]}
+    pq.write_table(pa.table({**rows, "event": ["claim"]}), file)
+    assert answer("import", path, file, "--text-objects")["events"] == 1
+    assert '"object":"[1]"' in ok("export", path, "--since", "3")
+    assert answer("import", path, file)["events"] == 1
+    assert '"object":[1]' in ok("export", path, "--since", "4")
+    pq.write_table(pa.table({**rows, "event": ["claim"], "object": ["Rome"]}), file)
+    assert "or --text-objects" in run("import", path, file).stdout.replace("\n", " ")
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("")
+    assert "Parquet files alone" in failed(2, "import", path, lines, "--json-objects")
+
+
 def test_bad_rows_are_told_and_the_exit_code_says_so(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "claims.parquet"
     rows = {"subject": ["x", "y"], "predicate": ["p", ""], "object": [1, 2], "source": ["s", "s"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -69,6 +70,14 @@ def import_(
     workspace: Annotated[
         str | None, typer.Option(help="The workspace of lines that name none.")
     ] = None,
+    json_objects: Annotated[
+        bool | None,
+        typer.Option(
+            "--json-objects/--text-objects",
+            help="What text in the column object of a Parquet file is; left out, it is JSON text "
+            "where there is a column event.",
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> int:
     """Import exchange lines, or the rows of a Parquet file, in order.
@@ -82,7 +91,10 @@ def import_(
     if isinstance(lines, str):
         from doxa.adapters.tables import import_table, is_parquet
 
-        carry = import_table if is_parquet(lines) else carry
+        if is_parquet(lines):
+            carry = partial(import_table, json_objects=json_objects)
+    if json_objects is not None and carry is Ledger.import_events:
+        raise CallerError("--json-objects and --text-objects are about Parquet files alone")
     try:
         with opt.writing(path) as ledger, progress("import") as told:
             report = carry(

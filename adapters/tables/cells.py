@@ -297,7 +297,7 @@ def _decoded(text: Any) -> Any:
 
 
 def _no_json(text: str, why: str) -> Unusable:
-    plain_text = "where objects are plain text, say json_objects=False"
+    plain_text = "where objects are plain text, say json_objects=False, or --text-objects"
     return Unusable(text, f"holds {text[:80]!r}, which is no JSON text ({why}); {plain_text}")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -136,15 +137,15 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_instant: Final = lru_cache(10_000)(times.instant)
 
 
 def _source(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(value, str):
         return {"id": value}
     if "observed_at" in value:
-        return {**value, "observed_at": times.instant(value["observed_at"])}
+        return {**value, "observed_at": _instant(value["observed_at"])}
     return value
 
 
@@ -154,7 +155,7 @@ def _reference(value: str | Mapping[str, str]) -> Mapping[str, str]:
 
 _MADE: Final[Mapping[Form, Callable[[Any], Any]]] = {
     Form.TEXT: _same,
-    Form.TIME: times.instant,
+    Form.TIME: _instant,
     Form.FLAG: _same,
     Form.NUMBER: _same,
     Form.COUNT: _same,
