@@ -133,9 +133,18 @@ class PayloadTooLarge(InvalidEvent):
 
 
 class UnknownTarget(CallerError):
-    """An id that is not in the log, or not known at the view."""
+    """An id that is not in the log, or not known at the view; ``source`` is the source that may be
+    meant, where there is one."""
 
     code = "unknown_target"
+    source: str | None = None
+
+    @classmethod
+    def meaning(cls, message: str, source: str | None) -> UnknownTarget:
+        """The error, with the source that may be meant."""
+        error = cls(message)
+        error.source = source
+        return error
 
 
 class CorrectionRing(CallerError):

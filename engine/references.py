@@ -188,13 +188,8 @@ class References:
         if event.target is not None:
             try:
                 where, number = self._meaning(event, event.target, "target")
-            except UnknownTarget:
-                if not self._source_known(*event.key(event.target)):
-                    raise
-                raise UnknownTarget(
-                    f"withdrawal {event.id!r}: target names {event.target!r}, which is a source; "
-                    "it is withdrawn as one: a doxa.Source as the target, or --whole-source"
-                ) from None
+            except UnknownTarget as error:
+                raise self._of_source(event, error) from None
             if number & 7 in (CLAIM, SUPPORT, ARTEFACT):  # a correction counts, without its words
                 self._not_erased(event, (where, number), event.target, "target")
             erases = where == "log" and number & 7 == POLICY
@@ -216,11 +211,48 @@ class References:
             return
         assert event.source is not None
         if not self._source_known(event.workspace, event.source):
-            raise UnknownTarget(
-                f"withdrawal {event.id!r}: nothing in {workspace_in_words(event.workspace)} names "
-                f"the source {event.source!r}; it may be spelled otherwise or be in another "
-                "workspace: why and export show the sources"
+            meant = self._of_origin(event.workspace, event.source)
+            next_step = (
+                "it may be spelled otherwise or be in another workspace: sources lists those that "
+                "there are"
+                if meant is None
+                else f"it is the origin of the source {meant!r}: did you mean that?"
             )
+            raise UnknownTarget.meaning(
+                f"withdrawal {event.id!r}: nothing in {workspace_in_words(event.workspace)} names "
+                f"the source {event.source!r}; {next_step}",
+                meant,
+            )
+
+    def _of_source(self, event: ev.Withdrawal, error: UnknownTarget) -> UnknownTarget:
+        """What is said where the target is no event: that it is a source, or the origin of one."""
+        assert event.target is not None
+        workspace, name = event.key(event.target)
+        said = f"withdrawal {event.id!r}: target names {name!r}, which is"
+        as_one = "as one: a doxa.Source as the target, or --whole-source"
+        if self._source_known(workspace, name):
+            return UnknownTarget.meaning(f"{said} a source; it is withdrawn {as_one}", name)
+        if (meant := self._of_origin(workspace, name)) is None:
+            return error
+        return UnknownTarget.meaning(
+            f"{said} the origin of the source {meant!r}: did you mean that? It is withdrawn "
+            f"{as_one}",
+            meant,
+        )
+
+    def _of_origin(self, workspace: str, origin: str) -> str | None:
+        """The one source of an origin, where there is just one."""
+        graph, texts = self.graph, self.graph.names.texts
+        if (code := graph.names.find(origin)) == NONE:
+            return None
+        found = {
+            texts[graph.r_name[source]]
+            for row, source in enumerate(graph.s_source)
+            if source != NONE
+            and graph.s_origin[row] == code
+            and workspace in ("", texts[graph.r_ws[source]])
+        }
+        return found.pop() if len(found) == 1 else None
 
     def _source_known(self, workspace: str, name: str) -> bool:
         code = self.graph.names.find(name)

@@ -15,7 +15,8 @@ _NAMED: Final = 5
 def nothing_held(subject: str, predicate: str, v: int, k: int) -> str:
     return (
         f"nothing is held about {subject!r} {predicate!r} at valid_at {times.iso(v)}, revision "
-        f"{k}; its claims of standing 'any' are all that is known about it"
+        f"{k}; claims that are not held, such as superseded ones, are listed by claims with "
+        'standing="any", on the command line by doxa view --standing any'
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -396,3 +397,18 @@ def test_a_question_that_can_be_read_two_ways_or_none_is_refused(
 ) -> None:
     call, words = ASKED[name]
     refused(told, call, doxa.CallerError, *words)
+
+
+def test_where_a_source_is_named_by_its_origin_the_one_source_of_it_is_told() -> None:
+    with doxa.open() as ledger:
+        ledger.claim("x", "p", 1, source=doxa.Source("s1", origin="o"))
+        ledger.claim("x", "p", 1, source=doxa.Source("s1", origin="o"), workspace="w")
+        one = ("'o'", "the origin of the source 's1'", "did you mean that?")
+        refused(ledger, lambda on: on.withdraw("o"), doxa.UnknownTarget, *one, "--whole-source")
+        refused(ledger, lambda on: on.withdraw(doxa.Source("o")), doxa.UnknownTarget, *one)
+        there = partial(doxa.Ledger.withdraw, workspace="v")
+        refused(ledger, lambda on: there(on, "o"), doxa.UnknownTarget, "record it first")
+        ledger.claim("x", "p", 2, source=doxa.Source("s2", origin="o"))
+        refused(
+            ledger, lambda on: on.withdraw(doxa.Source("o")), doxa.UnknownTarget, "sources lists"
+        )
