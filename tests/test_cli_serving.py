@@ -42,3 +42,14 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     assert said in failed(2, "mcp", tmp_path / "a.doxa", *options)
     assert not (tmp_path / "a.doxa").exists()
+
+
+@pytest.mark.usefixtures("found")
+def test_where_there_is_no_ledger_the_whole_path_and_the_option_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = failed(2, "mcp", "agent.doxa")
+    assert f"there is no ledger at {tmp_path / 'agent.doxa'}; give --create" in said
+    assert "--create" not in failed(2, "mcp", "agent.doxa", "--read-only")
+    assert not (tmp_path / "agent.doxa").exists()

@@ -16,7 +16,7 @@ from doxa.adapters.cli import asking
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.output import note
 from doxa.adapters.mcp.wire import Wire, claimed
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, NotALedger
 from doxa.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -93,17 +93,27 @@ def mcp(
         stream=sys.stderr, level=logging.WARNING, format="doxa: %(name)s: %(message)s"
     )
     wire = claimed() if address is None else None
-    with _opened(path, create, embedder) as ledger:
+    with _opened(path, create, read_only, embedder) as ledger:
         from doxa.adapters.mcp.desk import Desk
 
         desk = Desk(ledger, read_only, workspace, shared, trust)
+        if told := desk.uncalibrated():
+            note(told)
         _serve(desk, wire, address, token, host_name or [])
 
 
-def _opened(path: str, create: bool, embedder: str | None) -> AbstractContextManager[Ledger]:
-    if create and not os.path.exists(path):
+def _opened(
+    path: str, create: bool, read_only: bool, embedder: str | None
+) -> AbstractContextManager[Ledger]:
+    if not os.path.exists(path):
+        if not create:
+            made = "" if read_only else "give --create to have it made there, or "
+            raise NotALedger(
+                f"there is no ledger at {os.path.abspath(path)}; {made}give the whole path of one "
+                "that there is"
+            )
         with opt.writing(path):
-            note(f"made the ledger {path}")
+            note(f"made the ledger {os.path.abspath(path)}")
     return opt.reading(path, embedder)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from doxa.adapters.mcp import results as res
 from doxa.adapters.mcp.arguments import Assembling, Offered, Recalling
 from doxa.adapters.mcp.desk import NOTICE, Desk
+from doxa.adapters.mcp.sources import printed_sources
 from doxa.adapters.mcp.telling import told_context, told_recalled
 from doxa.engine.block import Block
 from doxa.engine.candidates import LeftOut
@@ -20,6 +21,7 @@ from doxa.engine.outcomes import Gap, Outcome
 __all__ = ["Refused", "assemble", "recall"]
 
 _SHOWN: Final = 20  # of what was withheld or left out
+_SOURCES: Final = 16  # of one text
 
 # What an agent can do about what is missing.
 _NEXT: Final = {
@@ -104,8 +106,14 @@ def _context(desk: Desk, args: Assembling, view: Any, block: Block) -> res.Conte
         outcome="assembled" if answer is None else _outcome(answer),
         text=block.text,
         printed=[
-            res.Printed(id=one.id, label=one.label, citations=list(one.citations))
-            for one in block.printed
+            res.Printed(
+                id=one.id,
+                label=one.label,
+                citations=list(one.citations),
+                sources=sources[:_SOURCES],
+                sources_more=max(0, len(sources) - _SOURCES),
+            )
+            for one, sources in zip(block.printed, printed_sources(block, view), strict=True)
         ],
         citations=[res.Cited(**one.as_dict()) for one in block.citations],
         conflicts=[list(one.ids) for one in block.notices],

@@ -12,7 +12,10 @@ from doxa.adapters.mcp.arguments import Arguments, Looking, Named, Sourced
 from doxa.adapters.mcp.results import Seen
 from doxa.arguments import Source
 from doxa.engine.errors import CallerError, DoxaError, ViewMoved, workspace_in_words
+from doxa.engine.graph import NONE
 from doxa.engine.items import iso_or_none
+from doxa.engine.outcomes import Trust
+from doxa.engine.policies import calibration as calibrated
 from doxa.ledger import Ledger
 from doxa.views import TruthView
 
@@ -63,6 +66,19 @@ class Desk:
             workspace=workspace,
             perspective=perspective,
             shared=self.shared,
+        )
+
+    def uncalibrated(self) -> str | None:
+        """What whoever runs the server is told where no question will have an answer."""
+        embedder = self.ledger.embedder
+        if embedder is None or self.trust not in (None, Trust.STRICT):
+            return None
+        view = self.view_at(self.workspace or "")
+        if calibrated(view.belief, embedder.name, view.workspaces, view.v, view.k) != NONE:
+            return None
+        return (
+            f"nothing is calibrated for the embedder {embedder.name!r}: searches will be refused "
+            "until doxa calibrate was run with it; or serve with --trust standing"
         )
 
     def warm(self) -> None:

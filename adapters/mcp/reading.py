@@ -17,7 +17,7 @@ from doxa.adapters.mcp.telling import (
     told_reconciled,
     told_steps,
 )
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, UnknownTarget, workspace_in_words
 from doxa.engine.items import iso_or_none
 from doxa.engine.reconcile import Cause, Outcome
 from doxa.engine.rendering import named
@@ -102,7 +102,14 @@ def _values(found: TruthView, args: Viewing) -> tuple[list[Any] | None, bool | N
 def why(desk: Desk, args: Why) -> tuple[res.Explanation, str]:
     """The events, sources and steps behind a standing."""
     found = desk.view(args)
-    steps = list(_flat(found.why(args.id), 0))
+    try:
+        steps = list(_flat(found.why(args.id), 0))
+    except UnknownTarget:
+        raise UnknownTarget(
+            f"{args.id!r} is no id that is known at revision {found.revision} in "
+            f"{workspace_in_words(found.workspace)}; doxa_view and doxa_recall give the ids of "
+            'claims (doxa_view with standing ["any"] those of all)'
+        ) from None
     made = res.Explanation(
         notice=NOTICE,
         view=desk.seen(found, args),

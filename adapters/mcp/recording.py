@@ -11,8 +11,10 @@ from doxa.adapters.mcp.results import Recorded
 from doxa.adapters.mcp.telling import told_recorded
 from doxa.arguments import UNSET, Commit, Unset
 from doxa.engine.belief import Standing
-from doxa.engine.errors import CallerError, InvalidEvent
+from doxa.engine.errors import CallerError, InvalidEvent, UnknownTarget, workspace_in_words
 from doxa.engine.items import iso_or_none
+from doxa.engine.rendering import named
+from doxa.views import TruthView
 
 __all__ = ["claim", "correct", "support", "withdraw"]
 
@@ -67,7 +69,38 @@ def withdraw(desk: Desk, args: Withdrawing) -> tuple[Recorded, str]:
         **_portion(args),
     }
     event |= {"source": args.source} if args.target is None else {"target": args.target}
-    return _told(desk, args, _append(desk, event, args), args.target)
+    try:
+        commit = _append(desk, event, args)
+    except UnknownTarget as error:
+        raise UnknownTarget(_unknown(desk.place(args), args, error.source)) from None
+    return _told(desk, args, commit, args.target)
+
+
+def _unknown(workspace: str, args: Withdrawing, meant: str | None) -> str:
+    """What is said where there is nothing of that name, in the words of the tools."""
+    place = workspace_in_words(workspace)
+    if args.target is None:
+        unknown = f"nothing in {place} names the source {args.source!r}"
+        if meant is None:
+            return (
+                f"{unknown}; doxa_recall and doxa_why name the sources of what they show: give one "
+                "as it is spelt there"
+            )
+        return f"{unknown}; it is the origin of the source {meant!r}: give that, if you mean it"
+    if meant == args.target:
+        return (
+            f"target is {args.target!r}, which is a source and no id: to take back all that it "
+            "says, give it as source, and leave target out"
+        )
+    if meant is not None:
+        return (
+            f"target is {args.target!r}, which is no id, but the origin of a source: to take back "
+            f"all that this says, give {meant!r} as source, and leave target out"
+        )
+    return (
+        f"target is {args.target!r}, which is no id in {place}; doxa_view and doxa_recall give the "
+        "ids of claims, doxa_why those of what is behind them"
+    )
 
 
 def correct(desk: Desk, args: Correcting) -> tuple[Recorded, str]:
@@ -116,8 +149,23 @@ def _corrected(
         standing=str(standing),
         standing_at=iso_or_none(view.valid_at),
         next=_NEXT.get(standing) if replacement else None,
+        warning=_warning(view, args.claim, replacement or args.by) if revision > before else None,
     )
     return made, told_recorded(made)
+
+
+def _warning(view: TruthView, old: str, new: str | None) -> str | None:
+    """What is to be known where the old claim had been replaced before: that this is in force."""
+    others = [id for id in view.successors(old) if id != new and view.standing(id).held]
+    if not others:
+        return None
+    told = ", ".join(map(named, others))
+    both = new is not None and view.standing(new).held
+    hold = f"{told} and {named(new)} hold now" if both and new else f"{told} still holds"
+    return (
+        f"{named(old)} had been superseded already, by {told}; {hold}. If that value was the wrong "
+        "one, correct it instead, and withdraw this correction and what it put in"
+    )
 
 
 def _evidence(desk: Desk, args: Claiming | Supporting) -> dict[str, Any]:
@@ -163,5 +211,6 @@ def _told(desk: Desk, args: Arguments, commit: Commit, about: str | None) -> tup
         standing=None if standing is None else str(standing),
         standing_at=None if standing is None else iso_or_none(view.valid_at),
         next=None if standing is None else _NEXT.get(standing),
+        warning=None,
     )
     return made, told_recorded(made)

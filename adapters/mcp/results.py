@@ -125,7 +125,9 @@ class Printed(BaseModel):
         description="The id of a claim, summary, quote or candidate: doxa_why has more."
     )
     label: str
-    citations: list[int]
+    citations: list[int] = Field(description="Numbers of registered citations, if it has any.")
+    sources: list[str] = Field(description="Names of the sources that it is from: cite them.")
+    sources_more: int = Field(0, description="How many more there are.")
 
 
 class Context(Answer):
@@ -136,7 +138,7 @@ class Context(Answer):
     )
     text: str = Field(description="The block, to be put into a prompt as it is.")
     printed: list[Printed] = Field(description="The texts in it, in order.")
-    citations: list[Cited]
+    citations: list[Cited] = Field(description="The registered citations that it shows.")
     conflicts: list[list[str]] = Field(description="Ids of the sides of conflicts with no room.")
     left_out: list[Left] = Field(description="What is not in it, and why.")
     left_out_more: int = Field(0, description="How many more were left out.")
@@ -274,3 +276,6 @@ class Recorded(BaseModel):
     standing: str | None = Field(None, description="How that claim stands now, at the time given.")
     standing_at: str | None = None
     next: str | None = Field(None, description="What to do for it to be believed.")
+    warning: str | None = Field(
+        None, description="What else is in force: the claim had been superseded already."
+    )

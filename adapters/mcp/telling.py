@@ -55,6 +55,11 @@ def _left(title: str, left: list[res.Left], more: int) -> Iterator[str]:
             yield f"- and {more} more"
 
 
+def _from(one: res.Printed) -> str:
+    more = f" and {one.sources_more} more" if one.sources_more else ""
+    return f": from {'; '.join(map(named, one.sources))}{more}" if one.sources else ""
+
+
 def told_recalled(answer: res.Recalled) -> str:
     parts = [_where(answer.view), f"Outcome: {answer.outcome}."]
     parts += _reasons(answer.reasons)
@@ -73,8 +78,8 @@ def told_context(answer: res.Context) -> str:
     parts = [answer.text] if answer.text else ["(The block is empty: nothing may be believed.)"]
     parts += ["", "---", _where(answer.view)]
     if answer.printed:
-        ids = ", ".join(named(one.id) for one in answer.printed)
-        parts.append(f"In the block, in order: {ids}.")
+        parts.append("In the block, in order, and what it is from:")
+        parts += [f"- {named(one.id)}{_from(one)}" for one in answer.printed]
     used = f"{answer.used} of {answer.budget} characters"
     parts.append(f"Outcome: {answer.outcome}; {used}.")
     parts += _reasons(answer.reasons)
@@ -184,4 +189,6 @@ def told_recorded(answer: res.Recorded) -> str:
         parts.append(f"At valid_at {at}, claim {named(answer.claim)} is {answer.standing}.")
     if answer.next:
         parts.append(answer.next)
+    if answer.warning:
+        parts.append(f"Warning: {answer.warning}")
     return "\n".join(parts)

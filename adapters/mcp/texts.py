@@ -12,11 +12,11 @@ something applies in the world (default: now), known_at is what had been recorde
 (default: all). Nothing is overwritten: what is corrected or withdrawn can still be asked for, as \
 it was believed.
 
-To answer a question: doxa_assemble gives a block of text that may be believed, with citations, \
-for a prompt; doxa_recall gives single hits with verdicts. Act on nothing that they withhold, and \
-show both sides of what is contested. doxa_view lists what is held of a subject; doxa_why says \
-why; doxa_history and doxa_diff say what was believed before; doxa_reconcile says which registered \
-texts have fallen.
+To answer a question: doxa_assemble gives a block of text that may be believed, with the \
+sources of each text, for a prompt; doxa_recall gives single hits with verdicts. Act on nothing \
+that they withhold, and show both sides of what is contested. doxa_view lists what is held of a \
+subject; doxa_why says why; doxa_history and doxa_diff say what was believed before; \
+doxa_reconcile says which registered texts have fallen.
 """
 _WRITING: Final = """
 To record: doxa_claim with a source; doxa_support adds evidence; doxa_correct replaces a value \
@@ -62,14 +62,15 @@ RECALL: Final = Text(
     "Errors: refused (the check could not run: not the same as nothing known), view_moved.",
 )
 ASSEMBLE: Final = Text(
-    "Assemble a cited block",
+    "Assemble a block with its sources",
     "Get one block of text, within a budget, of what may be believed about a question: each text "
-    "under a label with its standing and time, conflicts with all their sides, numbered citations "
-    "at the end. Use it before answering a question of facts; put the block into the prompt as it "
-    "is and cite its numbers. Left out are texts that may not be used, each with the reason. With "
-    "candidates, texts that another search found are judged instead. An empty block (outcome "
-    "abstained) means that there is nothing to believe: say so. Errors: refused, view_moved "
-    "(call again).",
+    "under a label with its standing and time, conflicts with all their sides, and numbered "
+    "citations where texts have registered ones. Behind the block the id of each text, and the "
+    "sources that it is from. Use it before answering a question of facts; put the block into the "
+    "prompt as it is, and say of what you answer which source it is from. Left out are texts that "
+    "may not be used, each with the reason. With candidates, texts that another search found are "
+    "judged instead. An empty block (outcome abstained) means that there is nothing to believe: "
+    "say so. Errors: refused, view_moved (call again).",
 )
 VIEW: Final = Text(
     "List what is held",
@@ -136,6 +137,6 @@ CORRECT: Final = Text(
 
 ANSWER_FROM: Final = Text(
     "Answer from what may be believed",
-    "Answer a question from the ledger alone, with citations, saying what is contested and what is "
-    "not known.",
+    "Answer a question from the ledger alone, with its sources, saying what is contested and what "
+    "is not known.",
 )

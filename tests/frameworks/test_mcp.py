@@ -395,6 +395,7 @@ def test_texts_of_another_search_are_judged_and_rendered(alice: Agent) -> None:
         ("doxa_view", {"known_at": "2999-01-01"}, "invalid_time: known_at"),
         ("doxa_view", {"limit": 0}, "invalid_arguments: limit"),
         ("doxa_why", {"id": "no such"}, "unknown_target: 'no such'"),
+        ("doxa_why", {"id": "no such"}, "doxa_view and doxa_recall give the ids"),
         ("doxa_diff", {}, "caller: both views are the same"),
         ("doxa_reconcile", {"since_known_at": "2999-01-01"}, "invalid_time: known_at"),
         ("doxa_claim", {"subject": "s", "predicate": "p"}, "object is missing"),
@@ -421,8 +422,12 @@ def test_texts_of_another_search_are_judged_and_rendered(alice: Agent) -> None:
         ("doxa_support", {"claim": "home", "source": "s", "stance": "perhaps"}, "stance: "),
         ("doxa_withdraw", {}, "give target (an id) or source"),
         ("doxa_withdraw", {"target": "x", "source": "y"}, "one of the two"),
-        ("doxa_withdraw", {"target": "no such"}, "unknown_target: "),
-        ("doxa_withdraw", {"source": "no such"}, "unknown_target: "),
+        ("doxa_withdraw", {"target": "no such"}, "unknown_target: target is 'no such'"),
+        ("doxa_withdraw", {"target": "no such"}, "doxa_view and doxa_recall give the ids"),
+        ("doxa_withdraw", {"source": "no such"}, "doxa_recall and doxa_why name the sources"),
+        ("doxa_withdraw", {"target": "chat"}, "give it as source, and leave target out"),
+        ("doxa_withdraw", {"target": "Eve"}, "give 'chat' as source"),
+        ("doxa_withdraw", {"source": "Eve"}, "the origin of the source 'chat'"),
         ("doxa_correct", {"claim": "no such", "object": 1}, "unknown_target: "),
         ("doxa_tell", {}, "unknown_tool: there is no 'doxa_tell'; there are doxa_recall"),
     ],
@@ -430,8 +435,12 @@ def test_texts_of_another_search_are_judged_and_rendered(alice: Agent) -> None:
 def test_what_cannot_be_carried_out_names_the_value_and_the_next_step(
     alice: Agent, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
+    alice.ask("doxa_claim", subject="chat", predicate="by", object="Eve", id="chatted",
+              source={"id": "chat", "origin": "Eve"})  # fmt: skip
     before = alice.ask("doxa_view")["view"]["revision"]
     words = alice.fails(tool, **arguments)
+    assert "doxa.Source" not in words
+    assert "--" not in words
     assert said in words
     assert re.match(r"[a-z_]+: ", words)
     assert "Traceback" not in words

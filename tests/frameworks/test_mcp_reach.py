@@ -300,6 +300,21 @@ def test_nothing_but_the_protocol_is_on_stdout(folder: Path, tmp_path: Path) -> 
     assert {"loud", "louder", "loudest", "called"} <= set(told.split())
 
 
+@pytest.mark.parametrize(("trust", "told"), [((), True), (("--trust", "standing"), False)])
+def test_where_nothing_is_calibrated_whoever_starts_the_server_is_told(
+    folder: Path, tmp_path: Path, trust: tuple[str, ...], told: bool
+) -> None:
+    (tmp_path / "plain.py").write_text("def embed(texts):\n    return [[1.0] for _ in texts]\n")
+    options = ("--embedder", "plain:embed", *trust)
+    with agent(folder, *options, log=tmp_path / "log", PYTHONPATH=str(tmp_path)) as alice:
+        if told:
+            assert "refused: " in alice.fails("doxa_recall", query="Who is ada?")
+        else:
+            assert alice.ask("doxa_recall", query="Who is ada?")["hits"]
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line for line in lines if "--trust standing" in line] == lines[:told]
+
+
 def test_an_empty_ledger_answers_every_tool(tmp_path: Path) -> None:
     with doxa.open() as ledger:
         box = Toolbox(Desk(ledger))

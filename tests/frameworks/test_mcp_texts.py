@@ -66,14 +66,12 @@ def test_the_settings_of_a_host_name_a_command_that_there_is(settings: dict[str,
 
     (servers,) = settings.values()
     (server,) = servers.values()
-    line = [server["command"], *server["args"]]
-    if line[0] == "uvx":
-        assert line[1:3] == ["--from", "doxa[mcp]"]
-        line = line[3:]
-    assert line[:2] == ["doxa", "mcp"]
+    assert server["command"] == "/path/to/.venv/bin/doxa"
+    assert server["args"][0] == "mcp"
     command: Any = get_command(app).commands["mcp"]  # type: ignore[attr-defined]
-    context = command.make_context("mcp", line[2:])
+    context = command.make_context("mcp", server["args"][1:])
     assert context.params["path"].endswith("people.doxa")
+    assert context.params["create"] is not context.params["read_only"]
 
 
 def test_the_settings_of_a_host_begin_a_server(tmp_path: Path) -> None:
