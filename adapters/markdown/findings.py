@@ -82,14 +82,26 @@ RULES: Final[dict[str, Rule]] = {
     "unlinked-version": Rule(
         WARNING,
         "A later version does not supersede the one before it.",
-        "Say that it supersedes the earlier version, or rename one.",
+        "Say that it supersedes the earlier version, or with supersedes: [] that it does not.",
     ),
     "closure-words": Rule(
         WARNING,
         "Words that close another memo, without an entry in supersedes.",
         "Add the entry, or write otherwise.",
     ),
-    "misspelt-key": Rule(WARNING, "A key is nearly one that is read.", "Mend its spelling."),
+    "misspelt-key": Rule(
+        WARNING, "A key that is not read is nearly one that is.", "Write the key that is read."
+    ),
+    "unopened-front-matter": Rule(
+        WARNING,
+        "A block of keys lacks the line --- above it, and is not read.",
+        "Put a line --- above it.",
+    ),
+    "no-memos": Rule(
+        WARNING,
+        "The folder has no memos.",
+        "Give the folder with the memos: files that end in .md or .markdown.",
+    ),
     "skipped": Rule(
         WARNING,
         "A link, or something that is no file, is not followed.",

@@ -8,11 +8,12 @@ constructed from the YAML: values are the texts that were written, and tags make
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from doxa.adapters.extras import missing
+from doxa.adapters.markdown.references import listed
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
@@ -29,6 +30,7 @@ __all__ = [
     "quoted",
     "read",
     "render",
+    "unopened",
 ]
 
 BOM: Final = "\ufeff"
@@ -45,12 +47,18 @@ _LINE: Final = re.compile(r"\r\n|\n|\r")
 _MISPLACED: Final = re.compile(  # what was meant as front matter, and is none
     rf"[\s\ufeff]*---{_END}(?:[^\n\r]+(?:\r\n|\n|\r)){{0,20}}?({'|'.join(KEYS)})\s*:"
 )
+_ENTRY: Final = re.compile(r"(?P<key>[^\W\d][\w-]{0,60})[ \t]*:(?:[ \t]+(?P<value>.*))?")
+_UNQUOTED: Final = re.compile(r"\A[@`%*&!]|\A\[[^\]]*\]\s*[^\s,\]]|\A[^'\"\[{|>].*:(?:\s|\Z)")
+_SHOWN: Final = 60  # characters of a value that is shown as it is to be written
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN: Final = ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "value", "merge")
 _TAGS: Final = frozenset(_TAG + name for name in _PLAIN)
 # What a double-quoted text holds as it is: what YAML can print on one line, and JSON need not
 # escape.
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f\x7f-\xa0\xad\u2028\u2029\ufeff\ufffe\uffff]')
+
+
+Meant = Callable[[str, str | None], str | None]
 
 
 class Malformed(Exception):
@@ -110,6 +118,40 @@ def read(text: str) -> FrontMatter:
     return FrontMatter(start, end, closed.end(), True, pairs, newline, flow)
 
 
+def unopened(text: str, front: FrontMatter, meant: Meant) -> int | None:
+    """Where a block that was probably meant as front matter ends, if a text begins with one that
+    lacks its first line."""
+    if front.there:
+        return None
+    ours, at = False, front.body
+    at += len(text[at : at + SIZE]) - len(text[at : at + SIZE].lstrip())
+    for line in re.finditer(r"([^\r\n]*)(?:\r\n|\n|\r)", text[at : at + SIZE]):
+        if _OPEN.fullmatch(line[1]):
+            return at + line.start() if ours else None
+        found = _ENTRY.fullmatch(line[1])
+        if found is not None and found["key"].islower():
+            ours = ours or found["key"] in KEYS or meant(found["key"], found["value"]) is not None
+        elif not re.match(r"[ \t]+\S|- |#", line[1]):
+            return None
+    return None
+
+
+def _hint(source: str, at: int) -> str:
+    """What to do about a line that is not YAML, where that can be told."""
+    begin = max(source.rfind("\n", 0, at), source.rfind("\r", 0, at)) + 1
+    line = _LINE.split(source[begin : begin + 500], 1)[0]
+    found = _ENTRY.fullmatch(line)
+    value = (found["value"] or "").partition(" #")[0].strip() if found is not None else ""
+    if found is None or not value:
+        return ""
+    if found["key"] == "supersedes" and (names := listed(value)) is not None:
+        return f"; write a list: supersedes: {names}"
+    if _UNQUOTED.search(value):
+        shown = f": {found['key']}: {quoted(value)}" if len(value) <= _SHOWN else ""
+        return f"; quote the value{shown}"
+    return ""
+
+
 def _root(source: str, start: int) -> Node | None:
     if len(source) > SIZE:
         raise Malformed(
@@ -123,7 +165,8 @@ def _root(source: str, start: int) -> Node | None:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         at = mark.index if mark is not None else getattr(error, "position", 0)
         what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        raise Malformed(f"front matter that is not YAML: {what}", start + at) from None
+        hint = _hint(source, at)
+        raise Malformed(f"front matter that is not YAML: {what}{hint}", start + at) from None
     except (ValueError, OverflowError) as error:  # an escape such as "\UFFFFFFFF"
         raise Malformed(f"front matter that is not YAML: {error}", start) from None
     if root is not None:

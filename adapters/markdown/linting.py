@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from doxa.adapters.markdown.corpus import Corpus, Edge, Meaning, read_corpus
 from doxa.adapters.markdown.findings import ERROR, WARNING, Finding, Places, Span
+from doxa.adapters.markdown.keys import REVERSED, plain
 from doxa.adapters.markdown.memo import Memo
 from doxa.adapters.markdown.proofs import Closure, closures
+from doxa.adapters.markdown.references import listed
 from doxa.adapters.markdown.rings import neighbours, reaches
 from doxa.adapters.markdown.versions import families, years
 
@@ -79,12 +81,31 @@ def lint(folder: str | os.PathLike[str], *, progress: Progress | None = None) ->
 def findings_of(corpus: Corpus) -> list[Finding]:
     """All findings of a corpus, by path and place."""
     found = [*corpus.findings]
+    if not corpus.memos:
+        message = "no memos: no file in the folder ends in .md or .markdown"
+        found.append(Finding("no-memos", ".", message))
     for memo in corpus.memos:
         found += memo.findings
+    found = [*_needed(corpus, found)]
     found += _named(corpus)
     found += _versions(corpus)
     found += _closing(corpus)
     return sorted(found, key=lambda f: (f.path, f.span, f.rule, f.about))
+
+
+def _needed(corpus: Corpus, found: list[Finding]) -> Iterator[Finding]:
+    """Without those about ``superseded_by`` where the other memo says it, too."""
+    by: dict[str, set[str]] = defaultdict(set)
+    for edge in corpus.edges:
+        for each in edge.carriers:
+            by[each.path].add(edge.memo.stem)
+    memos = {memo.path: memo for memo in corpus.memos}
+    for finding in found:
+        names: frozenset[str] = frozenset()
+        if finding.rule == "misspelt-key" and plain(finding.about) in REVERSED:
+            names = memos[finding.path].superseded_by
+        if not names or not names <= by[finding.path]:
+            yield finding
 
 
 # ---------------------------------------------------------------- names
@@ -127,7 +148,9 @@ def _message(hints: _Hints, edge: Edge) -> str:
         return f"{written} is the memo itself; the entry is ignored"
     if edge.meaning is Meaning.CYCLE:
         return f"{written} and this memo supersede each other in a ring; none of it is resolved"
-    return f"{written} names no memo here{hints.of(stem)}"
+    if (hint := hints.of(stem)) == "" and (names := listed(edge.reference.written)) is not None:
+        hint = f"; if it is several, write a list: {names}"
+    return f"{written} names no memo here{hint}"
 
 
 # ---------------------------------------------------------------- versions
@@ -136,7 +159,7 @@ def _message(hints: _Hints, edge: Edge) -> str:
 def _versions(corpus: Corpus) -> Iterator[Finding]:
     links = neighbours(links_of(corpus))
     for former, later in [*families(corpus.memos), *years(corpus.memos)]:
-        if former.path in links.get(later.path, ()):
+        if former.path in links.get(later.path, ()) or later.supersedes_nothing:
             continue
         below = reaches(links, later.path)
         if former.path not in below and later.path not in reaches(links, former.path):

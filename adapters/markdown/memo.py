@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from doxa.adapters.markdown import frontmatter
 from doxa.adapters.markdown.findings import Finding, Places, shown_path
 from doxa.adapters.markdown.frontmatter import FrontMatter, Malformed, Pair
+from doxa.adapters.markdown.keys import REVERSED, meant, plain
 from doxa.adapters.markdown.references import SUFFIXES, Unreadable, stem_of, target
 from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidTime
@@ -32,7 +33,7 @@ NAME: Final = 700  # characters of a memo's name, so that the ids made of it are
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HEADING: Final = re.compile(r" {0,3}#[ \t]+(.+?)[ \t]*(?:#+[ \t]*)?$")
 _OF_A_SOURCE: Final = ("id", "locator", "quote", "digest", "origin", "observed_at")
-_OFTEN_MISSPELT: Final = {"valid_to": "valid_until", "expires": "valid_until", "source": "sources"}
+_TIMED: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s].*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,28 @@ class Memo:
     def body(self) -> str:
         """The text below the front matter, as it is written."""
         return self.text if self.front is None else self.text[self.front.body :]
+
+    @property
+    def supersedes_nothing(self) -> bool:
+        """Whether it says so: with an empty list."""
+        pair = None if self.front is None else self.front.pairs.get("supersedes")
+        return pair is not None and frontmatter.is_list(pair.value) and not pair.value.value
+
+    @property
+    def superseded_by(self) -> frozenset[str]:
+        """The stems of those that it says have replaced it, in keys that are not read."""
+        pairs = () if self.front is None else self.front.pairs.values()
+        found = set()
+        for pair in pairs:
+            for written, _ in _entries(pair.value) if plain(pair.key) in REVERSED else ():
+                with contextlib.suppress(Unreadable):
+                    found.add(target(written or ""))
+        return frozenset(found)
+
+    @property
+    def said_digest(self) -> str:
+        """The digest of its text for readers."""
+        return f"sha256:{sha256(self.said.encode()).hexdigest()}"
 
     def as_dict(self) -> dict[str, Any]:
         """The memo as a JSON object, without its text."""
@@ -133,6 +156,9 @@ class _Reading:
             self._find("malformed-front-matter", str(error), error.index, error.index + 1)
             return self._made(None, {})
         self.start = front.start
+        if (end := frontmatter.unopened(self.text, front, meant)) is not None:
+            message = "front matter without a line --- above it is not read; put one there"
+            self._find("unopened-front-matter", message, front.body, end)
         fields: dict[str, Any] = {}
         readers: dict[str, Callable[[Pair], Any]] = {
             "id": self._id,
@@ -202,15 +228,13 @@ class _Reading:
 
     def _misspelt(self, front: FrontMatter) -> None:
         for name, pair in front.pairs.items():
-            if name in frontmatter.KEYS:
+            key = meant(name, self._text(pair.value))
+            if key is None or (key in front.pairs and plain(name) not in REVERSED):
                 continue
-            plain = re.sub(r"[-\s]", "_", name).lower()
-            near = [plain] if plain in frontmatter.KEYS else []
-            near += difflib.get_close_matches(plain[:40], frontmatter.KEYS, 1, 0.85)
-            meant = _OFTEN_MISSPELT.get(plain) or (near[0] if near else None)
-            if meant is not None and meant not in front.pairs:
-                message = f"the key {name!r:.80} is not read; {meant} is"
-                self._find("misspelt-key", message, pair.at, pair.at + len(name), name)
+            message = f"the key {name!r:.80} is not read; {key} is"
+            if plain(name) in REVERSED:
+                message += ", in the memo that supersedes this one"
+            self._find("misspelt-key", message, pair.at, pair.at + len(name), name)
 
     # -- fields
 
@@ -242,6 +266,8 @@ class _Reading:
             pass
         shown = "a list or mapping" if value is None else repr(value)[:80]
         what = f"{pair.key} is {shown}, which is no day; write one as 2024-06-01"
+        if value is not None and _TIMED.fullmatch(value.strip()):
+            what = f"{pair.key} is {shown}; give a day, without a time: {value.strip()[:10]}"
         self._found("malformed-date", what, pair.value, pair.key)
         return None
 

@@ -8,7 +8,6 @@ says of others is compared with what is recorded of it, and no more than the dif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from doxa.adapters.markdown.corpus import Corpus, Meaning
@@ -121,7 +120,6 @@ class _Planner:
             start = self.options.assume_from
             since = "open" if start is None else times.shown(start)
             assumed = f"the memo states no valid_from: taken as {since}"
-        said = f"sha256:{sha256(memo.said.encode()).hexdigest()}"
         event = parse(
             {
                 "event": "claim",
@@ -129,7 +127,7 @@ class _Planner:
                 "workspace": self.options.workspace,
                 "subject": memo.key,
                 "predicate": PREDICATE,
-                "object": {"title": memo.title, "digest": said},
+                "object": {"title": memo.title, "digest": memo.said_digest},
                 "text": memo.said,
                 "kind": KIND,
                 "valid_from": None if start is None else times.moment(start),

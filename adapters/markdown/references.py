@@ -10,7 +10,7 @@ import unicodedata
 from typing import Final
 from urllib.parse import unquote
 
-__all__ = ["SUFFIXES", "Unreadable", "stem_of", "target"]
+__all__ = ["SUFFIXES", "Unreadable", "listed", "stem_of", "target"]
 
 SUFFIXES: Final = (".md", ".markdown")  # of the files that are memos
 
@@ -58,11 +58,29 @@ def target(written: str) -> str:
     else:
         name = text
         if "[[" in name or "]]" in name:
-            raise Unreadable(f"{written!r:.80} is not one name; write one name an entry")
+            names = listed(written) or "one name an entry"
+            raise Unreadable(f"{written!r:.80} is not one name; write a list: {names}")
     stem = stem_of(name.replace("\\", "/"))
     if not stem or stem in (".", ".."):
         raise Unreadable(f"{written!r:.80} names no memo")
     return stem
+
+
+def listed(written: str) -> str | None:
+    """Several names that stand in one text, as the list that was meant.
+
+    >>> listed("a.md, [[b]]"), listed("a"), listed("a, ")
+    ('[a, b]', None, None)
+    """
+    parts = re.split("[,;]", written)
+    if len(parts) == 1:
+        return None
+    try:
+        stems = [target(part) for part in parts]
+    except Unreadable:
+        return None
+    plain = all(re.fullmatch(r"\w[\w .-]*", stem) for stem in stems)
+    return f"[{', '.join(stems)}]" if plain else None
 
 
 def _whole(name: str, written: str) -> None:
