@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_an_index_is_imported_and_told_as_tables(tmp_path: Path, folder: Path) -
         ["support", "15"],
     ]
     assert "alice.txt" in shown.stdout
-    assert shown.stderr.splitlines() == [
+    assert shown.stderr.splitlines()[:-1] == [
         "novel: 34 events, 0 repeated, 0 withdrawn, 0 restored, 0 not repeated, 0 set aside"
     ]
     again = answer("import-graphrag", ledger, folder)
@@ -114,3 +115,29 @@ def test_a_time_that_steps_back_is_a_conflict(tmp_path: Path, folder: Path) -> N
     ok("import-graphrag", tmp_path / "l", folder)
     written(folder, story(entities=[("NEW", None, "", [A0])], relationships=[], communities={}))
     failed(3, "import-graphrag", tmp_path / "l", folder, "--recorded-at", "2001-01-01")
+
+
+def test_the_command_that_withdraws_a_document_is_told_and_what_fell_is_listed(
+    tmp_path: Path, folder: Path
+) -> None:
+    path = tmp_path / "a ledger"
+    told = run("import-graphrag", path, folder, "--workspace", "w")
+    line = shlex.split(told.stderr.splitlines()[-1].partition(": ")[2])
+    assert line[:3] == ["doxa", "withdraw", str(path)]
+    assert line[4:] == ["--whole-source", "--workspace", "w"]
+    title = told.stderr.splitlines()[-1].split("'")[1]
+    hint = failed(2, "withdraw", path, title, "--workspace", "w")
+    assert shlex.split(hint.partition("? ")[2]) == line
+    ok(*line[1:], "--id", "gone")
+    report = "graphrag/novel/report/"
+    asked = ("reconcile", path, "--valid-at", "now", "--workspace", "w")
+    shown = run(*asked, "--prefix", report)
+    assert shown.exit_code == 1
+    (fallen,) = shown.stdout.splitlines()[1:]
+    assert "withdrawal gone" in fallen
+    assert fallen.split()[2].startswith(report)
+    assert len(run(*asked).stdout.splitlines()) > 2
+    nothing = run(*asked, "--prefix", "nothing")
+    assert (nothing.exit_code, nothing.stderr) == (0, "0 unchanged\n")
+    again = run("import-graphrag", path, folder, "--dry-run", "--workspace", "w")
+    assert "to withdraw" not in again.stderr

@@ -43,7 +43,11 @@ def import_lightrag(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Nothing of what was imported before need be there."),
+        typer.Option(
+            "--replace",
+            help="Go on though the folder has nothing of what was imported under this name: all of "
+            "that is withdrawn. Else that is refused, as it may be another store.",
+        ),
     ] = False,
     dry_run: DryRun = False,
     as_json: opt.AsJson = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,14 +37,24 @@ def import_graphrag(
         typer.Option(help="What the index is called; left out, as the project's folder."),
     ] = None,
     dates: Annotated[
-        str, typer.Option(help="What the dates of claims are: observed, valid, or ignore.")
+        str,
+        typer.Option(
+            help="What the dates of claims mean. observed: when their evidence was seen; valid: "
+            "from when until when they apply; ignore: nothing."
+        ),
     ] = "observed",
     vocabulary: Annotated[
         str | None,
         typer.Option(help="Further words, as a JSON object in a file.", metavar="FILE"),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Nothing may be left of what the index had.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Go on though the folder has nothing of what was imported under this name, or "
+            "lacks documents: what it lacks is withdrawn. Else that is refused, as it may be "
+            "another index.",
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and write nothing.")
@@ -85,6 +96,7 @@ def import_graphrag(
         document(done.as_dict())
     else:
         _tell(done)
+        _tell_way_back(path, done)
     return NO if done.set_aside or done.kept_out else DONE
 
 
@@ -133,6 +145,16 @@ def _tell(done: IndexImport) -> None:
         f"{len(done.set_aside)} set aside"
         + (f", {len(done.kept_out)} kept out" if done.kept_out else "")
     )
+
+
+def _tell_way_back(path: str, done: IndexImport) -> None:
+    """How one of the documents would be withdrawn, to be copied."""
+    if done.dry_run or not done.documents:
+        return
+    id, title = next(reversed(done.documents.items()))
+    where = ["--workspace", done.workspace] if done.workspace else []
+    line = ["doxa", "withdraw", path, id, "--whole-source", *where]
+    note(f"to withdraw a document, such as {title!r:.80}: {shlex.join(line)}")
 
 
 def _list(title: str, remarks: Iterable[Remark]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Iterable
+from itertools import chain
+from typing import Annotated, Any, Final, Literal, cast
 
 import typer
 
@@ -11,6 +13,7 @@ from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import document, note, table
 from doxa.adapters.cli.writing import tell
 from doxa.arguments import ArtefactId
+from doxa.engine import events as ev
 from doxa.engine.errors import CallerError
 from doxa.engine.items import iso_or_none
 from doxa.engine.reconcile import Outcome
@@ -20,6 +23,7 @@ from doxa.views import TruthView
 __all__ = ["add_to"]
 
 _Binding = Literal["dependencies", "snapshot"]
+_BEGINNING: Final = 60  # characters that are shown of a text
 
 
 def _view(
@@ -200,14 +204,14 @@ def reconcile(
     since_known_at: opt.OtherKnownAt = None,
     workspace: opt.Workspace = "",
     shared: opt.Shared = True,
+    prefix: Annotated[str, typer.Option(help="Texts whose ids begin like this only.")] = "",
     unchanged: Annotated[bool, typer.Option("--unchanged", help="List these as well.")] = False,
     as_json: opt.AsJson = False,
 ) -> int:
     """Say which registered texts changed, and by what.
 
     Exit 1 if one is invalidated. Compares with each text's state at its registration or, with
-    since, at another view: a time
-    of it that is left out is that of the view.
+    since, at another view: a time of it that is left out is that of the view.
     """
     with opt.reading(path) as ledger:
         view = opt.view(ledger, valid_at, known_at, workspace, shared=shared)
@@ -221,22 +225,42 @@ def reconcile(
                 shared=shared,
             )
         found = ledger.reconcile(view, since)
-        same = list(found.unchanged) if unchanged else None
-    states = {"invalidated": found.invalidated, "restored": found.restored, "unchanged": same or ()}
+        every = [
+            [one for one in some if one.id.startswith(prefix)]
+            for some in (found.invalidated, found.restored, found.unchanged)
+        ]
+        states = dict(zip(("invalidated", "restored", "unchanged"), every, strict=True))
+        same = len(states["unchanged"])
+        if not unchanged:
+            states["unchanged"] = []
+        begin = {} if as_json else _beginnings(view, chain.from_iterable(states.values()))
     if as_json:
         told: dict[str, Any] = {name: [_outcome(o) for o in some] for name, some in states.items()}
-        if same is None:
-            told["unchanged"] = len(found.unchanged)
+        if not unchanged:
+            told["unchanged"] = same
         document(told)
     else:
         rows = [
-            (name, o.kind, o.id, o.reason, o.about, o.standing, o.cause and str(o.cause))
+            (name, o.kind, o.id, o.reason, o.about, o.standing, o.cause and str(o.cause), begin[o])
             for name, some in states.items()
             for o in some
         ]
-        table(("change", "kind", "id", "reason", "about", "standing", "cause"), rows)
-        note(f"{len(found.unchanged)} unchanged")
-    return NO if found.invalidated else DONE
+        table(("change", "kind", "id", "reason", "about", "standing", "cause", "text"), rows)
+        note(f"{same} unchanged")
+    return NO if states["invalidated"] else DONE
+
+
+def _beginnings(view: TruthView, outcomes: Iterable[Outcome]) -> dict[Outcome, str]:
+    """How each text begins, so that it is known again; nothing of one that was erased."""
+    found = {}
+    for one in outcomes:
+        event = view.payload(view.graph.position_of(view.find(one.id, one.workspace)))
+        assert isinstance(event, ev.Artefact), event
+        text = "" if event.erased else event.text.strip()
+        first = text.partition("\n")[0].strip()
+        cut = f"{first[:_BEGINNING]}…" if len(first) > _BEGINNING else first
+        found[one] = f"{cut} …" if len(text) > len(first) <= _BEGINNING else cut
+    return found
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

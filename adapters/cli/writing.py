@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any, Literal, cast
 
 import typer
@@ -10,7 +11,7 @@ import doxa
 from doxa.adapters.cli import options as opt
 from doxa.adapters.cli.output import document, say
 from doxa.arguments import UNSET
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, UnknownTarget
 
 __all__ = ["add_to", "tell"]
 
@@ -140,19 +141,36 @@ def withdraw(
     Artefacts too; the id is the withdrawal's. Without bounds it is taken back at all valid times.
     The source says who asked.
     """
-    with opt.reading(path) as ledger:
-        made = ledger.withdraw(
-            doxa.Source(target) if whole_source else target,
-            reason=reason,
-            valid_from=opt.bound(valid_from),
-            valid_to=opt.bound(valid_to),
-            valid_until=valid_until,
-            source=opt.source(source),
-            id=id,
-            workspace=workspace,
-            recorded_at=recorded_at,
-        )
+    try:
+        with opt.reading(path) as ledger:
+            made = ledger.withdraw(
+                doxa.Source(target) if whole_source else target,
+                reason=reason,
+                valid_from=opt.bound(valid_from),
+                valid_to=opt.bound(valid_to),
+                valid_until=valid_until,
+                source=opt.source(source),
+                id=id,
+                workspace=workspace,
+                recorded_at=recorded_at,
+            )
+    except UnknownTarget as error:
+        if error.source is None:
+            raise
+        raise UnknownTarget(_meant(path, target, error.source, workspace)) from None
     tell(made, as_json)
+
+
+def _meant(path: str, target: str, source: str, workspace: str) -> str:
+    """What is said where a source is meant, by the command line that withdraws it."""
+    where = ["--workspace", workspace] if workspace else []
+    line = shlex.join(["doxa", "withdraw", path, source, "--whole-source", *where])
+    if target == source:
+        return f"{target!r:.200} is a source, and no event; to take back all that it says: {line}"
+    return (
+        f"{target!r:.200} is no event, and no source's id, but the origin of one source, "
+        f"{source!r:.200}; did you mean to take back all that it says? {line}"
+    )
 
 
 def correct(
