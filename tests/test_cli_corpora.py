@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,50 @@ def test_lint_ends_with_1_on_errors_and_with_strict_on_warnings(folder: Path) ->
     assert shown.exit_code == 1
     assert json.loads(shown.stdout)["errors"] == 1
     failed(2, "lint", folder / "nowhere")
+
+
+def test_a_folder_without_memos_is_told_and_makes_no_ledger(tmp_path: Path) -> None:
+    empty, ledger = tmp_path / "wrong", tmp_path / "l"
+    empty.mkdir()
+    assert (run("lint", empty).exit_code, run("lint", empty, "--strict").exit_code) == (0, 1)
+    assert "no memos" in run("lint", empty).stdout
+    for more in ((), ("--dry-run",)):
+        said = failed(2, "import-markdown", ledger, empty, *more)
+        assert f"there are no memos in '{empty}'" in said
+    assert not ledger.exists()
+
+
+def test_a_copy_of_a_folder_is_refused_and_told_how_to_go_on(tmp_path: Path, folder: Path) -> None:
+    ledger, copy = tmp_path / "l", tmp_path / "notes two"
+    run("import-markdown", ledger, folder)
+    shutil.copytree(folder, copy)
+    said = failed(2, "import-markdown", ledger, copy)
+    assert "the corpus 'notes' has 2 of the 2 memos" in said
+    assert "--corpus notes (" in said
+    assert "--corpus 'notes two'" in said
+    assert answer("import-markdown", ledger, copy, "--corpus", "notes")["unchanged"] is True
+    assert len(answer("import-markdown", ledger, copy, "--corpus", "notes two")["changes"]) == 2
+    assert answer("import-markdown", ledger, copy)["unchanged"] is True
+
+
+def test_an_import_ends_with_what_lint_has_to_say(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "my notes",
+        {"a.md": "x", "b.md": text(superseeds="a"), "c.md": text(supersedes="gone")},
+    )
+    shown = run("import-markdown", tmp_path / "l", folder)
+    assert shown.exit_code == 0
+    *_, first, summary, last = shown.stderr.splitlines()
+    assert first == "b.md: the key 'superseeds' is not read; supersedes is"
+    assert summary.startswith("my notes: 0 kept, 3 changed")
+    assert last == f"2 findings (1 error, 1 warning): doxa lint '{folder}'"
+    found = answer("import-markdown", tmp_path / "l", folder)
+    assert found["findings"] == answer_lint(folder)
+    assert found["notes"] == ["b.md: the key 'superseeds' is not read; supersedes is"]
+
+
+def answer_lint(folder: Path) -> object:
+    return json.loads(run("lint", folder, "--json").stdout)["findings"]
 
 
 def test_lint_writes_sarif_into_a_file_or_on_stdout(tmp_path: Path, folder: Path) -> None:

@@ -68,6 +68,20 @@ def test_an_entry_settles_a_candidate_and_is_no_longer_offered(folder: Path) -> 
     assert (found.declared, found.settled) == (("hours-v1", "hours-v2"), True)
 
 
+def test_an_empty_list_settles_what_is_merely_like_the_draft(folder: Path) -> None:
+    title = "# Opening hours of the shop\n\nSee [[other]]."
+    asked = check(folder, title.encode(), path="hours-v3.md")
+    assert set(reasons(asked)) == {*HOURS, "other.md"}
+    assert [finding.rule for finding in asked.findings] == ["unlinked-version"]
+    assert check(folder, text(title, supersedes="[]").encode(), path="hours-v3.md").settled
+    for draft, path, offered in (
+        (text(supersedes="[]", id="P"), "new.md", ["x/plan.md"]),
+        (text(supersedes="[]"), "z/other.md", ["other.md"]),
+        (text("We may supersede [[other]].", supersedes="[]"), "new.md", ["other.md"]),
+    ):
+        assert [*reasons(check(folder, draft.encode(), path=path))] == offered
+
+
 def test_an_offer_says_what_it_is_and_who_has_replaced_it(folder: Path) -> None:
     first, second = check(folder, b"w", path="hours-v3.md").candidates
     assert first.as_dict() == {

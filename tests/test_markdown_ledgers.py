@@ -106,9 +106,8 @@ def test_a_missing_library_names_the_extra(
     calls: list[Callable[[], object]] = [
         *(partial(call, folder) for call in (lint, fix)),
         partial(check, folder, folder / "a.md"),
+        partial(import_corpus, ledger, folder),
     ]
-    if module == "ruamel.yaml":
-        calls.append(partial(import_corpus, ledger, folder))
     for call in calls:
         with pytest.raises(doxa.CallerError, match=r"pip install 'doxa\[markdown\]'"):
             call()

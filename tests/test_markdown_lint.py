@@ -140,6 +140,29 @@ def test_versions_that_are_not_linked_are_warned_of() -> None:
     assert found({"plan-v1.md": "1", "x/plan-v2.md": "2", "y/plan-v2.md": "2"}) == []
 
 
+def test_an_empty_list_says_that_a_later_version_supersedes_nothing() -> None:
+    files = {"plan-v1.md": "1", "fees-2023.md": text(valid_from="2023-01-01")}
+    for later, silent in (("[]", True), ("\n  []", True), ("", False), ("~", False), ("''", False)):
+        later_ones = {
+            "plan-v2.md": text(supersedes=later),
+            "fees-2024.md": text(valid_from="2024-01-01", supersedes=later),
+        }
+        told = [each for each in found({**files, **later_ones}) if each[0] == "unlinked-version"]
+        assert (told == []) is silent, later
+    both = {"plan-v1.md": text(supersedes="[]"), "plan-v2.md": "2"}
+    assert found(both) == [("unlinked-version", "plan-v2.md")], "the later one is to say it"
+    said = {"old.md": "x", "a.md": text("This memo supersedes [[old]].", supersedes="[]")}
+    assert found(said) == [("closure-words", "a.md")]
+
+
+def test_a_folder_without_memos_is_warned_of(tmp_path: Path) -> None:
+    write(tmp_path, {"notes.txt": "x", ".hidden.md": "x"})
+    (finding,) = lint(tmp_path).findings
+    assert (finding.rule, finding.level, finding.path) == ("no-memos", "warning", ".")
+    (result,) = lint(tmp_path).sarif()["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+
+
 def test_memos_of_years_are_versions_where_both_apply_at_once() -> None:
     former, later = text(valid_from="2023-01-01"), text(valid_from="2024-01-01")
     assert found({"fees-2023.md": former, "fees-2024.md": later}) == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +52,9 @@ def import_markdown(
     """Record what the memos of a folder say now, and only where that has changed.
 
     A memo that says otherwise corrects its former wording, one whose file is gone is withdrawn, and
-    its entries in supersedes become corrections. What can't be read is set aside (exit 1).
+    its entries in supersedes become corrections. What can't be read is set aside (exit 1). A folder
+    that has the memos of another corpus of the ledger is taken for a copy, and refused unless
+    --corpus says which it is.
     """
     from doxa.adapters.markdown import import_corpus
 
@@ -80,6 +83,13 @@ def import_markdown(
         document(done.as_dict())
     else:
         _tell_import(done)
+        if done.findings:
+            errors = sum(finding.level == "error" for finding in done.findings)
+            note(
+                f"{counted(len(done.findings), 'finding')} ({counted(errors, 'error')}, "
+                f"{counted(len(done.findings) - errors, 'warning')}): doxa lint "
+                f"{shlex.quote(folder)}"
+            )
     return NO if done.set_aside else DONE
 
 
@@ -114,7 +124,8 @@ def lint(
     """Find what is wrong with the memos of a folder, or may be.
 
     Exit 1 where there are errors: names in supersedes that dangle, are ambiguous, go round or name
-    the memo itself, dates that are none, what can't be read. Warnings don't count, unless --strict.
+    the memo itself, dates that are none, what can't be read. Warnings, such as that there are no
+    memos, don't count, unless --strict.
     """
     from doxa.adapters.markdown import lint
 

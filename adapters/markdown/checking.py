@@ -24,6 +24,8 @@ __all__ = ["Check", "Offer", "check"]
 
 DRAFT: Final = "(draft).md"  # the path of a text that has none
 _SHARED: Final = 0.5  # of the words of two titles
+# Reasons that an empty list in supersedes answers: the memo is like another, and replaces none.
+_LIKE: Final = frozenset({"other_version", "same_title", "like_title", "mentioned"})
 _WORDS: Final = 3  # so many of them at least
 
 Progress = Callable[[int, int | None], None]
@@ -90,7 +92,8 @@ def check(
     ``draft`` is a path, or the text of the memo as bytes; ``path`` is where in the folder it is to
     be saved, with ``/`` (left out: where the file lies, if that is in the folder). Every memo that
     comes into question is offered with the reasons, and none is chosen: an entry in ``supersedes``
-    settles it. Raises `CallerError` where the draft can't be read.
+    settles it, and an empty list all that are merely like it. Raises `CallerError` where the draft
+    can't be read.
     """
     root = folder_at(folder)
     content, place = _draft(root, draft, None if path is None else _place(path))
@@ -186,6 +189,8 @@ def _offers(corpus: Corpus, memo: Memo) -> Iterator[Offer]:
                 if each.path != memo.path:
                     ask(each, reason)
     by_path = {each.path: each for each in corpus.memos}
+    if memo.supersedes_nothing:
+        reasons = {path: why for path, why in reasons.items() if not {*why} <= _LIKE}
     for path in sorted(set(reasons) - settled):
         yield _offer(corpus, memo, by_path[path], tuple(reasons[path]))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,9 @@ from pydantic_core import PydanticCustomError
 
 from doxa.adapters.carrying import check_ledger
 from doxa.adapters.markdown.corpus import Corpus, Meaning, folder_at, read_corpus
-from doxa.adapters.markdown.findings import ERROR
+from doxa.adapters.markdown.findings import ERROR, Finding
+from doxa.adapters.markdown.folders import check_folder
+from doxa.adapters.markdown.linting import findings_of
 from doxa.adapters.markdown.planning import plan
 from doxa.adapters.markdown.plans import Change, Linked, Options, Plan, Step, Turn
 from doxa.adapters.markdown.recorded import Recorded
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["CorpusImport", "SetAside", "import_corpus"]
 
 _PATIENCE: Final = 10  # times in a row that others may write in between
+_SHOWN: Final = 3  # paths for which a note tells the same
+_UNREAD: Final = ("misspelt-key", "unopened-front-matter")
 _NAME: Final = 100  # characters of a corpus's name
 
 Progress = Callable[[int, int | None], None]
@@ -52,7 +56,8 @@ class SetAside:
 @dataclass(frozen=True, slots=True)
 class CorpusImport:
     """What an import did or, in a dry run, would do: ``changes`` of memos, ``links`` that mean
-    otherwise now, what was ``set_aside``, and how many memos are as they were (``kept``)."""
+    otherwise now, what was ``set_aside``, and how many memos are as they were (``kept``).
+    ``findings`` are those of `lint`."""
 
     corpus: str
     workspace: str
@@ -64,6 +69,7 @@ class CorpusImport:
     events: int
     revision: int
     dry_run: bool
+    findings: tuple[Finding, ...] = ()
 
     @property
     def unchanged(self) -> bool:
@@ -88,6 +94,7 @@ class CorpusImport:
             "events": self.events,
             "revision": self.revision,
             "dry_run": self.dry_run,
+            "findings": [finding.as_dict() for finding in self.findings],
         }
 
 
@@ -108,18 +115,31 @@ def import_corpus(
     is the day from which a memo without ``valid_from`` applies; left out, there is no such bound.
     A memo that can't be read is set aside, and stays as it was recorded; one whose file is gone is
     withdrawn. Where none of several recorded memos is left, the folder may be another one:
-    that is refused, unless ``allow_empty``. ``progress(files, total)`` is called after each file.
+    that is refused, unless ``allow_empty``; so is, before anything is recorded of the corpus, a
+    folder without memos. One with the memos of another corpus is refused unless ``corpus`` is
+    given. ``progress(files, total)`` is called after each file.
     Raises `CallerError`; nothing is written then, nor in a ``dry_run``.
     """
     check_ledger(ledger)
     name = _name(folder, corpus)
     start = None if assume_from is None else _day(assume_from)
     found = read_corpus(folder, progress)
+    findings = findings_of(found)
     for patience in range(_PATIENCE, 0, -1):
         view = ledger.view(valid_at=times.moment(ledger.clock()), workspace=workspace, shared=False)
         try:
             options = Options(name, workspace, start)
-            return _Import(ledger, view, found, options, allow_empty, dry_run).done()
+            check_folder(
+                *(view, ledger._stream.rows, found, name, folder),
+                named=corpus is not None,
+                allow_empty=allow_empty,
+            )
+            done = _Import(ledger, view, found, options, allow_empty, dry_run).done()
+            return replace(
+                done,
+                notes=tuple(dict.fromkeys([*_unread(findings), *done.notes])),
+                findings=tuple(findings),
+            )
         except RevisionConflict:
             if patience == 1:
                 raise
@@ -246,6 +266,17 @@ class _Import:
             self.ledger.revision,
             self.dry_run,
         )
+
+
+def _unread(findings: list[Finding]) -> Iterator[str]:
+    """What stands in front matter and is not read, each message once."""
+    paths: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.rule in _UNREAD:
+            paths.setdefault(finding.message, []).append(finding.path)
+    for message, found in paths.items():
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        yield f"{', '.join(found[:_SHOWN])}{more}: {message}"
 
 
 def _passed_over(corpus: Corpus) -> list[str]:

@@ -9,6 +9,7 @@ and C>1, C>2, … (corrections by it); what takes back T, or such a withdrawal, 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,7 +28,7 @@ from doxa.engine.graph import (
 from doxa.engine.texts import Rows, Texts
 from doxa.engine.view import TruthView
 
-__all__ = ["KIND", "PREDICATE", "Edge", "Recorded", "Support", "Wording"]
+__all__ = ["KIND", "PREDICATE", "Edge", "Recorded", "Support", "Wording", "corpora"]
 
 PREDICATE: Final = "says"
 KIND: Final = "memo"
@@ -63,6 +64,28 @@ class Wording:
     edges: list[Edge] = field(default_factory=list)
 
 
+def corpora(view: TruthView) -> dict[str, frozenset[str]]:
+    """The corpora of a workspace, each with the names of its memos. O(memos)."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in _memos(view):
+        id, key = view.graph.claim_id(row), view.graph.names.texts[view.graph.c_subject[row]]
+        name, colon, rest = id.partition(":")
+        if colon and (numbered := _NUMBERED.fullmatch(rest)) is not None and numbered[1] == key:
+            found[name].add(key)
+    return {name: frozenset(keys) for name, keys in found.items()}
+
+
+def _memos(view: TruthView) -> Iterator[int]:
+    """The rows of the claims that are memos."""
+    graph = view.graph
+    codes = [graph.names.find(name) for name in (view.workspace, PREDICATE, KIND)]
+    if NONE in codes:
+        return
+    for row in view.belief.of_predicate(codes[1]):
+        if graph.c_ws[row] == codes[0] and graph.c_kind[row] == codes[2]:
+            yield row
+
+
 class Recorded:
     """What a ledger holds of a corpus, as known at a view of one workspace."""
 
@@ -94,12 +117,7 @@ class Recorded:
     def _claims(self) -> Iterator[tuple[str, int, int]]:
         """The wordings of the corpus: key, number and row."""
         graph, before = self.graph, f"{self.corpus}:"
-        codes = [graph.names.find(name) for name in (self.workspace, PREDICATE, KIND)]
-        if NONE in codes:
-            return
-        for row in self.view.belief.of_predicate(codes[1]):
-            if graph.c_ws[row] != codes[0] or graph.c_kind[row] != codes[2]:
-                continue
+        for row in _memos(self.view):
             found = _NUMBERED.fullmatch(graph.claim_id(row).removeprefix(before))
             if found is None or not graph.claim_id(row).startswith(before):
                 continue
