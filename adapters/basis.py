@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from doxa.adapters.annotations import declared
+from doxa.adapters.annotations import ANNOTATIONS, declared
+from doxa.adapters.undeclared import near
 from doxa.engine.errors import CallerError, Compacted
 from doxa.engine.gone import mark
 from doxa.engine.graph import ARTEFACT, CLAIM, NONE, SUPPORT, entity
@@ -43,8 +44,21 @@ def basis(
                 f"annotate gave {said!r:.60} for the result {result.id!r:.60}; it gives a mapping "
                 "of the documented keys, or None"
             )
+        if said and not said.keys() & ANNOTATIONS.keys():
+            raise CallerError(_strange(result.id, said))
         return declared(said)
     return _named(result.id, view) if result.id else {}
+
+
+def _strange(id: object, said: Mapping[str, Any]) -> str:
+    """What is wrong with a mapping of other keys than those that are looked at."""
+    shown = ", ".join(f"{key!r:.40}" for key in list(said)[:5])
+    meant = [f"{key!r:.40} for {known!r}" for key, known in list(near(said).items())[:5]]
+    guess = f" (is {', '.join(meant)}?)" if meant else ""
+    return (
+        f"annotate gave {shown} for the result {id!r:.60}, and none of the keys that are looked "
+        f"at: {', '.join(ANNOTATIONS)}{guess}; give these, or None"
+    )
 
 
 def _named(id: str, view: TruthView) -> dict[str, Any]:

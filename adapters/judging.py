@@ -14,12 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
+from itertools import repeat
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
 
 from doxa.adapters.annotations import ANNOTATIONS, OURS, annotated
 from doxa.adapters.basis import basis, in_place, told, unheard_of
+from doxa.adapters.undeclared import NothingDeclared, nothing_known, warn
 from doxa.engine import times
 from doxa.engine.candidates import surrogate
 from doxa.engine.errors import CallerError, ViewMoved
@@ -38,6 +40,7 @@ __all__ = [
     "Found",
     "Kept",
     "LeftOut",
+    "NothingDeclared",
     "Remembered",
     "Sieve",
     "Sifting",
@@ -157,6 +160,8 @@ class Sieve:
         if self.annotate is not None and not callable(self.annotate):
             raise CallerError(f"annotate is {self.annotate!r:.60}; give a function of a result")
         self._opened: Ledger | None = None
+        # whether it is said no more that all of what was found is unknown
+        self.quiet = False
         # how much had been erased when a view was captured: a pinned one moves by nothing else
         self._erased: WeakKeyDictionary[TruthView, int] = WeakKeyDictionary()
 
@@ -220,7 +225,8 @@ class Sieve:
     # -- judging
 
     def sift(self, found: Sequence[Found], view: TruthView) -> Sifting:
-        """Each result, judged at a view. Ask `still` before it is handed on."""
+        """Each result, judged at a view. Ask `still` before it is handed on. Where all of them are
+        unknown, and so dropped, it warns once (`NothingDeclared`)."""
         self._erased.setdefault(view, erased(self.open))
         known = [basis(one, view, self.annotate) for one in found]
         candidates = [
@@ -242,6 +248,10 @@ class Sieve:
                 kept.append(Kept(one, flag, None))
             else:
                 left_out.append(_left_out(one, judgement))
+        silent = left_out and not kept and self.unknown == "drop" and not self.quiet
+        if silent and all(map(_unknown, repeat(view), found, known, judged)):
+            self.quiet = True
+            warn(nothing_known(self.open, found, known, self.annotate))
         return Sifting(view, tuple(kept), tuple(left_out))
 
     def filter(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import doxa
 from doxa.adapters.graphiti import Judged, Truth, import_graph
+from doxa.adapters.judging import NothingDeclared
 from doxa.engine.errors import CallerError, ViewMoved
 from doxa.ledger import Ledger
 from tests.graphiti_graph import ACME, ANN, BOB, E1, E2, ENDED, P1, P2, after, before, node
@@ -106,6 +107,8 @@ def test_an_edge_that_the_ledger_was_not_told_of_again_is_unknown(ledger: Ledger
     import_graph(ledger, before())
     truth = Truth(ledger, valid_at=NOW)
     assert left(truth.judge([E1])) == {}
+    with pytest.warns(NothingDeclared, match="import what was searched into this ledger first"):
+        truth.judge([{**E1, **ENDED}])
     # invalidated, or in other words, since it was recorded
     for stale in ({**E1, **ENDED}, {**E1, "fact": "Ann led Acme."}):
         assert left(truth.judge([stale])) == {"e1": "missing_annotation"}
@@ -285,7 +288,8 @@ def test_a_ledger_may_be_given_as_its_path(tmp_path: Path) -> None:
 def test_a_workspace_of_its_own_is_judged_by_itself(ledger: Ledger) -> None:
     import_graph(ledger, after(), workspace="team")
     assert Truth(ledger, valid_at=NOW, workspace="team").judge([E2]).results == [E2]
-    assert Truth(ledger, valid_at=NOW).judge([E2]).results == []
+    with pytest.warns(NothingDeclared, match="name the workspace that it was imported into"):
+        assert Truth(ledger, valid_at=NOW).judge([E2]).results == []
     assert BOB["name"] == "Bob"
 
 

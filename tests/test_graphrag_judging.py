@@ -13,7 +13,7 @@ import doxa
 from doxa.adapters.graphrag import import_index
 from doxa.adapters.graphrag.frames import filter_frames
 from doxa.adapters.graphrag.judging import IndexJudge
-from doxa.adapters.judging import Sieve
+from doxa.adapters.judging import NothingDeclared, Sieve
 from doxa.engine.errors import ViewMoved
 from doxa.ledger import Ledger
 from tests.graph_indexes import A1, B0, Rows, story, written
@@ -217,3 +217,19 @@ def test_no_thread_is_told_that_what_has_fallen_stands(tmp_path: Path) -> None:
             thread.join()
         assert not wrong
         assert outcomes["told"]
+
+
+def test_an_index_of_which_the_ledger_has_nothing_is_told_of_once(tmp_path: Path) -> None:
+    rows, place = story(), tmp_path / "town.doxa"
+    with doxa.open(place) as ledger:
+        judge = judge_of(ledger, rows)
+        with pytest.warns(NothingDeclared) as told:
+            found = judge.judge(ledger.view(valid_at=NOW))
+            judge.judge(ledger.view(valid_at="2001-01-01"))
+        assert {one.reason for one in found.omitted} == {"unknown"}
+        (one,) = told
+        assert one.filename == __file__
+        said = str(one.message)
+        assert f"the ledger {str(place)!r} has nothing of the {len(found.omitted)} rows" in said
+        assert "import the index into this ledger first (import_index), or name" in said
+        judge_of(ledger, rows, unknown="keep").judge(ledger.view(valid_at=NOW))  # as was asked

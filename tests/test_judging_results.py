@@ -272,6 +272,7 @@ def test_what_is_none_declares_nothing(nothing: object) -> None:
     assert declared({"claim_ids": nothing, "artefact_id": None}) == {}
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 @given(
     st.dictionaries(
         st.sampled_from(["claim_ids", "source_ids", "artefact_id"]),

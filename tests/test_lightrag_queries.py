@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import doxa
+from doxa.adapters.judging import NothingDeclared
 from doxa.adapters.lightrag import Judged, Truth, import_workspace
 from doxa.engine.errors import CallerError, ViewMoved
 from doxa.ledger import Ledger
@@ -178,7 +179,8 @@ def test_a_judged_result_is_judged_by_what_is_recorded_now(truth: Truth, ledger:
     for kind in ("entities", "relationships", "chunks"):
         for row in forged["data"][kind]:
             row.update(claim_ids="held", description="Mallory rules.", content="Mallory rules.")
-    assert truth.judge(forged).kept == ()
+    with pytest.warns(NothingDeclared, match="it never had 'lightrag:text:.*import what they name"):
+        assert truth.judge(forged).kept == ()
 
 
 def test_a_row_that_is_called_as_something_of_the_ledgers_does_not_rest_on_it(

@@ -14,6 +14,7 @@ import numpy as np
 from doxa.adapters.graphrag.aliases import Aliases, Rests, aliases_of
 from doxa.adapters.graphrag.cells import text
 from doxa.adapters.judging import UNKNOWN, Sieve
+from doxa.adapters.undeclared import place_of, warn
 from doxa.engine.belief import HELD, Standing
 from doxa.engine.errors import CallerError
 from doxa.engine.registry import Reason
@@ -110,7 +111,8 @@ class IndexJudge:
     those of its import. ``sieve``
     says by which ledger, and at which times; its ``unknown`` says what becomes of rows that were
     set aside as they were imported, or that never were: they are dropped, or kept. Safe for
-    threads. Raises `CallerError`.
+    threads. Where the ledger has nothing of the index, it warns once (`NothingDeclared`). Raises
+    `CallerError`.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class IndexJudge:
             read, index = read_tables(tables), index_name(tables) if index is None else index
         if index is None:
             raise CallerError("index is missing: name the index as it was named when imported")
+        self.index = index
         self.aliases: Aliases = aliases_of(read, index=index, dates=dates, vocabulary=vocabulary)
         self._rows = [rests for table in SERVED for rests in self.aliases.in_table(table)]
         nameless = next((rests for rests in self._rows if rests.id is None), None)
@@ -144,6 +147,7 @@ class IndexJudge:
             for table in SERVED
         }
         self._lock = threading.Lock()
+        self._warned = False
         self._cache: dict[object, Judged] = {}
         self._turning: tuple[object, np.ndarray[Any, Any]] = None, np.empty(0, np.int64)
 
@@ -192,12 +196,23 @@ class IndexJudge:
             else:
                 omitted.append(_omitted(rests, part, sifted))
         if self.sieve.unknown == "drop":
+            if asked and len(unknown) == len(asked):
+                self._warn(len(self._rows))
             omitted, unknown = [*omitted, *unknown], []
         gone = _ids(omitted, "row")
         bare = _ids(omitted, "description")
         told = (o for o in omitted if o.part == "row" or _id(o.id) not in gone[o.table])
         keeps = self.sieve.unknown != "drop"
         return Judged(view, tuple(told), tuple(unknown), keeps, gone, bare, self._heard_of)
+
+    def _warn(self, rows: int) -> None:
+        if not self._warned:
+            self._warned = True
+            warn(
+                f"{place_of(self.sieve.open)} has nothing of the {rows} rows of the index "
+                f"{self.index!r:.120}, so none is served: import the index into this ledger first "
+                "(import_index), or name the index as it was named then"
+            )
 
     def _questions(self) -> Iterator[tuple[Rests, str, Mapping[str, Any]]]:
         """What is asked about each row: about which part, and what that rests on. The id of what is

@@ -52,6 +52,7 @@ class TruthGraphStore(PropertyGraphStore):
         **judging: Any,
     ) -> None:
         self.store, self.sieve = store, Sieve(ledger, **judging)
+        self.sieve.quiet = True  # of what it is asked for at once, often nothing declares anything
         self.supports_vector_queries = store.supports_vector_queries
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ from doxa.adapters.graphrag.context import TruthLocalContext
 from doxa.adapters.graphrag.frames import filter_frames
 from doxa.adapters.graphrag.judging import IndexJudge
 from doxa.adapters.graphrag.searches import with_truth
-from doxa.adapters.judging import Sieve
+from doxa.adapters.judging import NothingDeclared, Sieve
 from doxa.ledger import Ledger
 from tests.frameworks.graphrag_fixture import Index, project
 from tests.support import shared
@@ -251,7 +251,9 @@ def test_an_index_that_was_never_imported_is_unknown(small: Index) -> None:
     with doxa.open() as empty:
         empty.claim("a", "p", 1)
         result = TruthLocalContext(judge_of(empty, small), **small.models().arguments())
-        made = result.build_context("Ada", **ROOM)
+        with pytest.warns(NothingDeclared, match="import the index into this ledger first") as told:
+            made = result.build_context("Ada", **ROOM)
+        assert [one.filename for one in told] == [__file__]
         assert {one.reason for one in made.omitted} == {"unknown"}
         assert "ADA" not in made.context_chunks
 

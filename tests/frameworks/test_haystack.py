@@ -138,6 +138,7 @@ def test_documents_without_words_are_judged_by_what_they_declare(ledger: Ledger)
     assert len(TruthFilter(ledger, valid_at=DAY).run(found)["documents"]) == 1
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 @given(some_texts())
 def test_both_ways_give_the_same_and_nothing_that_is_not_held(
     texts: list[tuple[Text, float | None]],

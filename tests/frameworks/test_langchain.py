@@ -27,6 +27,7 @@ from pydantic import Field
 import doxa
 from doxa.adapters.annotations import ANNOTATIONS, OURS
 from doxa.adapters.answering import RecallRefused
+from doxa.adapters.judging import NothingDeclared
 from doxa.adapters.langchain import (
     RECALLED,
     SIFTED,
@@ -266,6 +267,7 @@ def test_events_reach_asynchronous_handlers_and_streams(ledger: Ledger) -> None:
     assert seen == [SIFTED]
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 def test_a_truth_that_moves_while_documents_are_judged_is_an_error(ledger: Ledger) -> None:
     def moving(found: Any) -> None:
         ledger.claim("something", "else", 1, source="s")
@@ -278,6 +280,15 @@ def test_a_truth_that_moves_while_documents_are_judged_is_an_error(ledger: Ledge
         asyncio.run(retriever.ainvoke(QUESTION))
     assert seen.events == [("error", "ViewMoved")]
     assert TruthRetriever(arm, ledger, annotate=moving, known_at=5).invoke(QUESTION) == []
+
+
+def test_a_store_that_declares_nothing_is_told_of_where_it_is_asked(ledger: Ledger) -> None:
+    arm = Given(documents=[Document("Ada lives in London.", metadata={"claim_id": "home"})])
+    retriever = TruthRetriever(arm, ledger)
+    with pytest.warns(NothingDeclared, match="'claim_id' .is 'claim_ids' meant") as told:
+        assert retriever.invoke(QUESTION) == []
+    assert asyncio.run(retriever.ainvoke(QUESTION)) == []
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_what_is_no_list_of_documents_is_refused(ledger: Ledger) -> None:
@@ -416,6 +427,7 @@ def test_a_refusal_is_not_the_same_as_finding_nothing(ledger: Ledger) -> None:
 # -- both ways, at once, cancelled
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 @given(some_texts(), st.none() | st.integers(1, 9))
 def test_both_ways_give_the_same_and_nothing_that_is_not_held(
     texts: list[tuple[Text, float | None]], k: int | None

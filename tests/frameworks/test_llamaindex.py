@@ -32,6 +32,7 @@ from llama_index.core.schema import (
 import doxa
 from doxa.adapters.annotations import ANNOTATIONS, OURS
 from doxa.adapters.answering import RecallRefused
+from doxa.adapters.judging import NothingDeclared
 from doxa.adapters.llamaindex import (
     LedgerRetriever,
     RecallEvent,
@@ -283,6 +284,7 @@ def test_nothing_behind_a_node_is_entered_after_the_judgement(ledger: Ledger) ->
     assert ids(again.retrieve(QUESTION)) == ["inner"]
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 def test_a_truth_that_moves_while_nodes_are_judged_is_an_error(ledger: Ledger) -> None:
     def moving(found: Any) -> None:
         ledger.claim("something", "else", 1, source="s")
@@ -294,6 +296,15 @@ def test_a_truth_that_moves_while_nodes_are_judged_is_an_error(ledger: Ledger) -
         asyncio.run(retriever.aretrieve(QUESTION))
     pinned = TruthRetriever(Given(nodes_of(TEXTS[5:6])), ledger, annotate=moving, known_at=5)
     assert pinned.retrieve(QUESTION) == []
+
+
+def test_a_store_that_declares_nothing_is_told_of_where_it_is_asked(ledger: Ledger) -> None:
+    bare = TextNode(text="Ada lives in London.", metadata={"claim_id": "home"})
+    judge = TruthPostprocessor(ledger)
+    with pytest.warns(NothingDeclared, match="'claim_id' .is 'claim_ids' meant") as told:
+        assert judge.postprocess_nodes([NodeWithScore(node=bare)]) == []
+    assert judge.postprocess_nodes([NodeWithScore(node=bare)]) == []
+    assert [one.filename for one in told] == [__file__]
 
 
 # -- the ledger itself
@@ -343,6 +354,7 @@ def test_conflicts_are_marked_and_other_workspaces_are_out_of_sight(ledger: Ledg
 # -- both ways, at once, cancelled
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 @given(some_texts())
 def test_both_ways_give_the_same_and_nothing_that_is_not_held(
     texts: list[tuple[Text, float | None]],

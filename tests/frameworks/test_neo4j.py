@@ -219,6 +219,7 @@ def test_a_truth_that_moves_is_judged_anew_or_refused(ledger: Ledger) -> None:
         TruthRetriever(given_texts(), ledger, items=True, annotate=moving).search(QUESTION)
 
 
+@pytest.mark.filterwarnings("ignore::doxa.adapters.judging.NothingDeclared")
 @given(some_texts())
 def test_both_ways_give_the_same_and_nothing_that_is_not_held(
     texts: list[tuple[Text, float | None]],
