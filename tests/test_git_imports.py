@@ -398,10 +398,14 @@ def test_it_goes_on_under_the_same_name_with_the_same_settings_only(repo: Make) 
     made = repo(table(k="1"))
     with doxa.open(clock=clock) as ledger:
         take(ledger, made)
-        with pytest.raises(CallerError, match="imported with types 'text', and now it is 'infer'"):
+        with pytest.raises(
+            CallerError, match="with types 'text', and now it is with types 'infer'"
+        ):
             take(ledger, made, types="infer")
         with pytest.raises(CallerError, match="imported with key"):
             take(ledger, made, key="a")
+        with pytest.raises(CallerError, match="without valid_from, and now it is with valid_from"):
+            take(ledger, made, valid_from="a")
         assert take(ledger, made, types="infer", name="typed").added == 2
 
 

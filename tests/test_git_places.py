@@ -142,6 +142,10 @@ def test_what_is_no_repository_is_refused(repo: Repo, tmp_path: Path) -> None:
 
 def test_a_path_that_never_was_is_refused_with_one_that_is_near(repo: Repo) -> None:
     assert "did you mean data/d.csv?" in refused(repo.folder, "data/e.csv")
+    assert "did you mean data/d.csv?" in refused(repo.folder, "D.CSV")
+    told = refused(repo.folder, "something/quite/unlike.json")
+    assert "there is no file 'something/quite/unlike.json' in " in told
+    assert "the last commit has " in told
     made = Repo(repo.folder.parent / "deep")
     made.commit({"d.csv/x.csv": OLD}, START)
     assert "is a folder" in refused(made.done().folder, "d.csv")

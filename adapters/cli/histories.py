@@ -28,7 +28,10 @@ def import_git_history(
     ],
     key: Annotated[
         list[str] | None,
-        typer.Option(help="The column that names what a row is about; repeat for several."),
+        typer.Option(
+            help="The column that names what a row is about; repeat for several. Needed for CSV, "
+            "TSV and lists of records; a mapping in JSON, YAML or TOML names its records itself."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="The name under which it goes on; left out, the paths.")
@@ -58,10 +61,20 @@ def import_git_history(
         str, typer.Option(help="Before each key, where keys of files mean different things.")
     ] = "",
     valid: Annotated[
-        str, typer.Option(help="unknown, or commit: valid from the author's date on.")
+        str,
+        typer.Option(
+            help="Since when a value applies, where no column says it. unknown: a new value was "
+            "right all along; commit: it applies from the author's date on, and the old one until "
+            "then, as in a price list."
+        ),
     ] = "unknown",
     valid_from: Annotated[
-        str | None, typer.Option(help="The column since when a row applies.", metavar="COLUMN")
+        str | None,
+        typer.Option(
+            help="The column since when a row applies. A row in place of another says that the "
+            "other was wrong: keep the old row for a value that was so before.",
+            metavar="COLUMN",
+        ),
     ] = None,
     valid_to: Annotated[
         str | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from doxa.adapters.git.line import Placed, RewrittenHistory, steps, trace
 from doxa.adapters.git.reading import Reader, version_of
@@ -148,7 +149,21 @@ class _Finder:
             )
         for what, value in now.items():
             if before.get(what) != value:
+                option = "" if what == "paths" else f" (--{what.replace('_', '-')})"
                 raise CallerError(
-                    f"{self.asked.name!r:.200} was imported with {what} {before.get(what)!r:.200}, "
-                    f"and now it is {value!r:.200}; give the same, or another name"
+                    f"{self.asked.name!r:.200} was imported {_as_given(what, before.get(what))}, "
+                    f"and now it is {_as_given(what, value)}; give the same as then{option}, "
+                    "or another name (--name), under which all of it goes in anew"
                 )
+
+
+def _as_given(what: str, value: Any) -> str:
+    """A setting in words."""
+    if what == "paths":
+        return f"of the paths {', '.join(value)!r:.200}"
+    if isinstance(value, bool):
+        return f"{'with' if value else 'without'} {what}"
+    if value is None or value == "" or value == []:
+        return f"without {what}"
+    shown = ", ".join(value) if isinstance(value, list) else value
+    return f"with {what} {shown!r:.200}"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Final
 
 from doxa.adapters.git.repository import Commit, Entry, Repository
 from doxa.engine.errors import CallerError, ConflictError
 
 __all__ = ["Placed", "RewrittenHistory", "steps", "trace"]
 
+
+_NEAR: Final = 5  # paths that are named where one is not there
 
 Placed = dict[str, tuple[str, Entry | None]]
 """Of each file, by the path under which it was given: its path in a commit, and what is there."""
@@ -36,16 +40,30 @@ def _first_name(repo: Repository, line: Sequence[Commit], path: str, renames: bo
     if at < 0:
         if any(repo.is_folder(commit, path) for commit in line):
             raise CallerError(f"{path!r:.200} is a folder; name its files, one by one")
-        near = difflib.get_close_matches(path, repo.names(line[-1]), n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        commits = "the one commit" if len(line) == 1 else f"any of the {len(line):,} commits"
         raise CallerError(
-            f"no commit of the line has {path!r:.200}, from the root of the repository{hint}"
+            f"there is no file {path!r:.200} in {commits} up to here; paths are those from the "
+            f"root of the repository{_near(path, repo.names(line[-1]))}"
         )
     while renames and at > 0:
         if repo.entry(line[at], path) is not None and repo.entry(line[at - 1], path) is None:
             path = repo.renamed_from(line[at - 1], line[at], path) or path
         at -= 1
     return path
+
+
+def _near(path: str, names: Sequence[str]) -> str:
+    """What may be meant by a path: files of that name elsewhere, or of one like it; else what there
+    is."""
+    wanted = PurePosixPath(path).name.casefold()
+    same = [each for each in names if PurePosixPath(each).name.casefold() == wanted]
+    near = [*dict.fromkeys([*same, *difflib.get_close_matches(path, names, cutoff=0.5)])][:_NEAR]
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    if not names:
+        return "; the last commit has no files"
+    more = f" and {len(names) - _NEAR:,} more" if len(names) > _NEAR else ""
+    return f"; the last commit has {', '.join(names[:_NEAR])}{more}"
 
 
 def _follow(
