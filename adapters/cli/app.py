@@ -25,6 +25,7 @@ from doxa.adapters.cli import (
     querying,
     reading,
     recalling,
+    reconciling,
     registering,
     rejecting,
     retaining,
@@ -49,7 +50,7 @@ app = typer.Typer(
 # What --help shows under one heading each; `Commands` prints them in this order.
 for heading, parts in {
     "Record": (writing, registering, rejecting),
-    "Ask": (reading, querying, drawing, recalling, calibrating, assembling),
+    "Ask": (reading, querying, drawing, recalling, calibrating, assembling, reconciling),
     "Carry in and out": (lines, indexes, serving, graphs, corpora, histories),
     "Derive": (consolidating, dreaming),
     "Retain and erase": (retaining, erasing, encrypting),

@@ -55,7 +55,9 @@ Mode = Annotated[
 Trust = Annotated[
     str | None,
     typer.Option(
-        help="strict, standing, or development. Left out: strict with an embedder, else standing.",
+        help="What decides whether a hit may be acted on. strict: its standing, and a calibrated "
+        "score (doxa calibrate); standing: that alone; development: nothing, to "
+        "look at scores. Left out: strict with an embedder, else standing.",
         metavar="TRUST",
     ),
 ]

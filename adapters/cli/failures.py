@@ -69,7 +69,7 @@ def _tell(code: str, message: str, exit: int, as_json: bool) -> int:
     return exit
 
 
-def _usage(error: Any) -> str:
+def _usage(error: Any, command: str | None) -> str:
     if getattr(error, "option_name", None) == "--as-of":
         return (
             "--as-of is refused: say --valid-at (when it applied in the world) and --known-at "
@@ -78,7 +78,11 @@ def _usage(error: Any) -> str:
     message: str = error.format_message()
     if message.startswith("No such option: -") and not message.startswith("No such option: --"):
         message = f"{message} (a value that begins with a dash comes after --)"
-    where = error.ctx.command_path if error.ctx is not None else "doxa"
+    if message == "Missing option '--valid-at'.":
+        message = "Missing option '--valid-at', e.g. --valid-at now."
+    where = " ".join(filter(None, ("doxa", command)))
+    if error.ctx is not None and error.ctx.parent is not None:
+        where = error.ctx.command_path
     return (
         f"{message} See {where} --help"
         if message[-1:] in ".?"
@@ -129,10 +133,14 @@ class Commands(TyperGroup):
         try:
             code = super().main(_keys_first(given), *positional, **options)
         except _Usage as error:
-            code = _tell("usage", _usage(error), CALLER, self.as_json)
+            code = _tell("usage", _usage(error, self._named(given)), CALLER, self.as_json)
         except typer.Abort:
             code = INTERRUPTED
         raise SystemExit(code if isinstance(code, int) else DONE)
+
+    def _named(self, given: list[str]) -> str | None:
+        """The command that a command line names."""
+        return next((word for word in _keys_first(given) if word in self.commands), None)
 
     def invoke(self, ctx: Any) -> Any:
         """Runs one command; its return value is the exit code."""

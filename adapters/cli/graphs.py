@@ -196,6 +196,11 @@ def _zone(name: str | None) -> ZoneInfo | None:
 
 def _json(file: str) -> Any:
     given = opt.given(file)
+    if os.path.isdir(file):
+        raise CallerError(
+            f"{file} is a folder; give a JSON file of a graph: an object with the lists nodes, "
+            "edges, episodes and so on, or the results of add_episode (docs/frameworks/graphiti.md)"
+        )
     try:
         if file == "-":
             return json.load(given)

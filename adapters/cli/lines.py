@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,8 +16,9 @@ from doxa.adapters.cli.failures import DONE, NO
 from doxa.adapters.cli.output import counted, document, note, progress, say, table
 from doxa.adapters.exchange import ImportReport, exported
 from doxa.adapters.exchange import set_aside as lines_set_aside
+from doxa.adapters.exchange.lines import Lines, fields_of
 from doxa.engine import times
-from doxa.engine.errors import CallerError
+from doxa.engine.errors import CallerError, DoxaError
 from doxa.ledger import Ledger
 
 __all__ = ["add_to"]
@@ -95,6 +97,8 @@ def import_(
             carry = partial(import_table, json_objects=json_objects)
     if json_objects is not None and carry is Ledger.import_events:
         raise CallerError("--json-objects and --text-objects are about Parquet files alone")
+    if isinstance(lines, str) and carry is Ledger.import_events and not os.path.exists(path):
+        _check_lines(lines)
     try:
         with opt.writing(path) as ledger, progress("import") as told:
             report = carry(
@@ -118,6 +122,32 @@ def import_(
             + (f", {len(report.blocked)} kept out" if report.blocked else "")
         )
     return NO if report.set_aside or report.blocked else DONE
+
+
+def _check_lines(file: str) -> None:
+    """Raises `CallerError` for a file of which no line can be read at all: it makes no ledger."""
+    first = None
+    for line in Lines(file):
+        if line.blank:
+            continue
+        try:
+            fields_of(line)
+        except DoxaError as error:
+            first = first or f"line {line.number}: {error}"
+        else:
+            return
+    if first is None:
+        return
+    kind = "CSV" if file.lower().endswith((".csv", ".tsv")) else "no exchange file"
+    step = (
+        "its rows are carried in from a data frame (docs/tables.md) or, with their history, from "
+        "Git (doxa import-git)"
+        if kind == "CSV"
+        else "one has a JSON object a line (docs/exchange.md)"
+    )
+    raise CallerError(
+        f"{file} is {kind}, so nothing was imported and no ledger was made: {step}; {first}"
+    )
 
 
 def export(

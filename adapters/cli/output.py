@@ -75,9 +75,13 @@ def compact(value: object) -> str:
     )
 
 
-def document(value: object) -> None:
-    """One JSON document on stdout."""
-    print(compact(value))
+def document(value: object, *, spread: bool = False) -> None:
+    """One JSON document on stdout; ``spread`` over lines, where a person looks at it."""
+    if not (spread and _terminal(sys.stdout)):
+        print(compact(value))
+        return
+    whole = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str, indent=2)
+    print(escaped(whole, lines=True))
 
 
 def show(value: object, *, as_json: bool) -> None:

@@ -213,7 +213,7 @@ def why(
         if prov:
             from doxa.adapters.prov import why_to_prov
 
-            document(why_to_prov(view, id))
+            document(why_to_prov(view, id), spread=True)
         elif as_json:
             document(view.why(id).as_dict())
         else:
