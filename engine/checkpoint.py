@@ -158,11 +158,12 @@ class _Writing:
             self.put(name, value)
 
     def put_all(self, name: str, of: object, but: tuple[str, ...]) -> None:
-        """All parts of an object, so that none that is added later can be forgotten."""
+        """All parts of an object, so that none that is added later can be forgotten; by name, as
+        those that were asked for first come first in it."""
         complete(of)
-        for part, value in vars(of).items():
+        for part in sorted(vars(of)):
             if part not in but:
-                self.put(f"{name}.{part}", value)
+                self.put(f"{name}.{part}", getattr(of, part))
 
 
 def save(path: Path, fold: Fold, to: Bound, cipher: Cipher | None = None) -> None:
