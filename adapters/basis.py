@@ -38,7 +38,7 @@ def basis(
     there is to it, unless it is ``None``: then its id may name something. Raises `CallerError`."""
     if fields := declared(result.metadata):
         return fields
-    if annotate is not None and (said := annotate(result)) is not None:
+    if annotate is not None and (said := _said(annotate, result, view)) is not None:
         if not isinstance(said, Mapping):
             raise CallerError(
                 f"annotate gave {said!r:.60} for the result {result.id!r:.60}; it gives a mapping "
@@ -48,6 +48,12 @@ def basis(
             raise CallerError(_strange(result.id, said))
         return declared(said)
     return _named(result.id, view) if result.id else {}
+
+
+def _said(annotate: Any, result: Any, view: TruthView) -> Any:
+    """What a function says of a result; one that looks at a view is asked at that."""
+    at_view = getattr(annotate, "at_view", None)
+    return annotate(result) if at_view is None else at_view(result, view)
 
 
 def _strange(id: object, said: Mapping[str, Any]) -> str:

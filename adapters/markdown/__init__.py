@@ -1,9 +1,11 @@
 """Markdown corpora: memos with front matter, imported, linted, mended and checked.
 
 It needs the extra ``markdown``. ``import_corpus(ledger, folder)`` records what the memos of a
-folder say; `lint`, `fix` and `check` look at the folder alone.
+folder say; `lint`, `fix` and `check` look at the folder alone; ``annotate_memos`` tells what the
+texts of another index over the folder rest on.
 """
 
+from doxa.adapters.markdown.annotating import MemoAnnotation, annotate_memos
 from doxa.adapters.markdown.checking import Check, Offer, check
 from doxa.adapters.markdown.findings import Finding
 from doxa.adapters.markdown.fixing import Added, Fix, Unproved, fix
@@ -20,9 +22,11 @@ __all__ = [
     "Fix",
     "Linked",
     "Lint",
+    "MemoAnnotation",
     "Offer",
     "SetAside",
     "Unproved",
+    "annotate_memos",
     "check",
     "fix",
     "import_corpus",
