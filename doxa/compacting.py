@@ -18,6 +18,7 @@ from doxa.engine.errors import CallerError, StorageError
 from doxa.engine.fold import Fold
 from doxa.engine.sqlite import SQLiteRecorder
 from doxa.engine.stream import Stream
+from doxa.engine.words import counted
 
 __all__ = ["Compacting", "CompactionReport"]
 
@@ -63,8 +64,9 @@ class CompactionReport:
             return "there is nothing to compact"
         done = "would be compacted" if self.dry_run else "compacted"
         lines = [
-            f"{self.claims:,} claim(s), {self.events:,} event(s) {done} in "
-            f"{len(self.stretches):,} stretch(es); about {self.bytes:,} bytes less"
+            f"{counted(self.claims, 'claim')}, {counted(self.events, 'event')} {done} in "
+            f"{counted(len(self.stretches), 'stretch', 'stretches')}; "
+            f"about {self.bytes:,} bytes less"
         ]
         lines += [f"  {first} to {last}" for first, last in self.stretches[:SHOWN]]
         if len(self.stretches) > SHOWN:

@@ -23,6 +23,7 @@ from doxa.engine.errors import (
 )
 from doxa.engine.requests import Request
 from doxa.engine.sqlite import SQLiteRecorder
+from doxa.engine.words import counted
 from doxa.erasing import Erasing, Purged, Record
 from doxa.places import LOG
 
@@ -324,9 +325,9 @@ def _needed(owner: Owner, under: list[Record]) -> KeyNeeded:
     named = ", ".join(f"{one.id} ({one.kind})" for one in under[:LISTED])
     more = f" and {len(under) - LISTED} more" if len(under) > LISTED else ""
     error = KeyNeeded(
-        f"the key of the {owner[0]} {owner[2]!r:.200} protects {len(under)} event(s) that are not "
-        f"purged: {named}{more}; archive and purge them first, or destroy it with force, which "
-        "erases them as well"
+        f"the key of the {owner[0]} {owner[2]!r:.200} protects "
+        f"{counted(len(under), 'event')} that are not purged: {named}{more}; archive and purge "
+        "them first, or destroy it with force, which erases them as well"
     )
     error.ids = tuple(one.id for one in under)
     return error

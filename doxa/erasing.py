@@ -21,6 +21,7 @@ from doxa.engine.requests import Request
 from doxa.engine.sqlite import SQLiteRecorder
 from doxa.engine.stream import Stream
 from doxa.engine.whole import settle
+from doxa.engine.words import counted
 from doxa.places import CACHE
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Purged:
 
     def __str__(self) -> str:
         done = "would be erased" if self.policy is None else "erased"
-        lines = [f"{len(self.erased)} event(s), {self.bytes:,} bytes {done}"]
+        lines = [f"{counted(len(self.erased), 'event')}, {self.bytes:,} bytes {done}"]
         lines += [f"  {one.kind} {one.id} at {one.position}" for one in self.erased]
         lines += [f"residue: {one.kind} {one.id} at {one.position}" for one in self.residue]
         if self.already:

@@ -20,6 +20,7 @@ from doxa.engine.heads import Pin, compare
 from doxa.engine.holes import Moved
 from doxa.engine.log import Gap, Problem
 from doxa.engine.sameness import differences
+from doxa.engine.words import counted
 from doxa.growth import growth
 from doxa.querying import check_tables
 
@@ -75,10 +76,14 @@ class Report:
             f"{self.events} events, {self.erased} erased, head {self.head}",
             f"chain {self.chain}",
             f"{self.compared} standings compared with the oracle",
-            *([f"{self.pinned} position(s) compared with what was kept"] if self.pinned else ()),
+            *(
+                [f"{counted(self.pinned, 'position')} compared with what was kept"]
+                if self.pinned
+                else ()
+            ),
             *(_line(problem) for problem in self.problems),
             *(f"note: {note}" for note in self.notes),
-            "all is well" if self.ok else f"{len(self.problems)} problem(s)",
+            "all is well" if self.ok else counted(len(self.problems), "problem"),
         ]
         return "\n".join(lines)
 

@@ -25,6 +25,7 @@ from doxa.engine.log import (
     commitment,
     link,
 )
+from doxa.engine.words import counted, cut_off
 
 __all__ = ["Audit", "StoredRow", "id_in"]
 
@@ -198,9 +199,11 @@ class Audit:
     def _moved(self, position: int, shift: int) -> None:
         missing, self.shift = shift - self.shift, shift
         if missing > 0:
-            what, code = f"{missing} event(s) before {position} were dropped", "dropped"
+            where, done, code = "before", "dropped", "dropped"
         else:
-            what, code = f"{-missing} event(s) up to {position} were slipped in", "inserted"
+            where, done, code = "up to", "slipped in", "inserted"
+        were = "was" if abs(missing) == 1 else "were"
+        what = f"{counted(abs(missing), 'event')} {where} {position} {were} {done}"
         after = position + 1 if self.position > position else position
         self.report(
             position, code, f"{what}: what stands at {after} was written at {after + shift}"
@@ -231,7 +234,7 @@ class Audit:
         self._explain_broken()
         problems = sorted(self.problems, key=lambda problem: problem[:3])
         if self.uncounted:
-            problems.append(Problem(0, "more", f"{self.uncounted} further problem(s)"))
+            problems.append(Problem(0, "more", counted(self.uncounted, "further problem")))
         head = self.head or Head(self.position, self.recorded_at, self.chain or NO_LINK)
         return Verification(self.events, self.erased, head.position, head.chain.hex(), problems)
 
@@ -248,7 +251,7 @@ class Audit:
                 last,
                 "truncated",
                 f"the log ends at {last}, but its head is {head.position} with chain "
-                f"{head.chain.hex()}: {head.position - end} event(s) are cut off at the end",
+                f"{head.chain.hex()}: {cut_off(head.position - end)}",
             )
         else:
             self.report(

@@ -24,6 +24,7 @@ from doxa.engine import disk, times
 from doxa.engine.errors import CallerError, DamageError, NewerFormat, StorageError
 from doxa.engine.log import Head
 from doxa.engine.store import LogStore
+from doxa.engine.words import counted
 
 __all__ = [
     "CHUNK",
@@ -217,7 +218,7 @@ def checked(copy: Path, what: str) -> tuple[str, int, int, int, Head]:
     if head is None:
         first = found.problems[0]
         raise DamageError(
-            f"{what} is not whole: {len(found.problems)} problem(s), the first at "
+            f"{what} is not whole: {counted(len(found.problems), 'problem')}, the first at "
             f"{first.position}: {first.code}: {first.message}"
         )
     return store.ledger_id, version, found.events, found.erased, head

@@ -18,6 +18,7 @@ from doxa.engine import times
 from doxa.engine.errors import CallerError, InvalidTime, NewerFormat
 from doxa.engine.log import NO_LINK, Gap, Head, Problem
 from doxa.engine.receipt import LINK, Receipt, as_receipt
+from doxa.engine.words import cut_off
 
 __all__ = ["Pin", "StatedHead", "as_head", "compare", "pins_of", "stated"]
 
@@ -194,7 +195,7 @@ def compare(
         if pin.position > end:
             text = (
                 f"the log ends at {end}, but {pin.what} that was kept is of position "
-                f"{pin.position}: {pin.position - end} event(s) are cut off at the end"
+                f"{pin.position}: {cut_off(pin.position - end)}"
             )
             problems.append(Problem(end, "truncated", text))
             continue

@@ -13,6 +13,7 @@ from doxa.engine.graph import KINDS, Graph
 from doxa.engine.registry import Judgement, Reason, Registry
 from doxa.engine.times import Instant
 from doxa.engine.view import TruthView
+from doxa.engine.words import counted
 
 __all__ = ["Cause", "Outcome", "Reconciliation", "Unchanged", "reconcile"]
 
@@ -87,7 +88,7 @@ class Reconciliation:
         lines = [
             *(f"invalidated  {item}" for item in self.invalidated),
             *(f"restored     {item}" for item in self.restored),
-            f"unchanged    {len(self.unchanged)} artefact(s)",
+            f"unchanged    {counted(len(self.unchanged), 'artefact')}",
         ]
         return "\n".join(lines)
 

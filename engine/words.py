@@ -1,4 +1,4 @@
-"""What is said where a question has no one answer."""
+"""What is said where a question has no one answer, and how many there are of something."""
 
 from __future__ import annotations
 
@@ -7,9 +7,24 @@ from typing import Final
 
 from doxa.engine import times
 
-__all__ = ["contested", "nothing_held", "several_held"]
+__all__ = ["contested", "counted", "cut_off", "nothing_held", "several_held"]
 
 _NAMED: Final = 5
+
+
+def counted(number: int, noun: str, several: str | None = None) -> str:
+    """So many of them, in words; ``several`` is the plural, where that is not made with an s.
+
+    >>> counted(1, "hit"), counted(3_000, "hit"), counted(0, "hit")
+    ('1 hit', '3,000 hits', 'no hits')
+    """
+    named = noun if number == 1 else several or f"{noun}s"
+    return f"{number:,} {named}" if number else f"no {named}"
+
+
+def cut_off(number: int) -> str:
+    """That so many events of a log are not there any more."""
+    return f"{counted(number, 'event')} {'is' if number == 1 else 'are'} cut off at the end"
 
 
 def nothing_held(subject: str, predicate: str, v: int, k: int) -> str:

@@ -234,7 +234,7 @@ def test_a_log_and_head_that_were_rolled_back_together_show_against_a_head(folde
         (left,) = connection.execute("SELECT count(*) FROM log").fetchone()
     report = verified(folder, against=end)
     assert named(report) == [(left, "truncated", None)]
-    assert "3 event(s) are cut off" in report.problems[0].message
+    assert "3 events are cut off" in report.problems[0].message
 
 
 def test_another_ledger_in_its_place_shows_against_a_head(folder: Path, tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_a_head_that_still_fits_is_no_problem_however_much_was_recorded_later(
         report = ledger.verify(against=kept)
     assert report.ok
     assert report.pinned == 3
-    assert "3 position(s) compared with what was kept" in str(report)
+    assert "3 positions compared with what was kept" in str(report)
 
 
 def test_a_head_whose_time_was_changed_is_told_from_a_log_that_was(folder: Path) -> None:

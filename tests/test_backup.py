@@ -199,7 +199,7 @@ def test_a_damaged_log_is_not_backed_up_and_the_damage_is_named(
         connection.execute("UPDATE log SET data = zeroblob(3) WHERE position=5")
     with doxa.open(folder) as ledger, pytest.raises(doxa.DamageError) as told:
         ledger.backup(tmp_path / "backup")
-    assert f"{folder / 'log.sqlite'} is not whole: 1 problem(s), the first at 5" in str(told.value)
+    assert f"{folder / 'log.sqlite'} is not whole: 1 problem, the first at 5" in str(told.value)
     assert names(tmp_path) == {"a.doxa"}
     assert run("backup", folder, tmp_path / "backup").exit_code == 4
 

@@ -167,7 +167,7 @@ def test_a_dry_run_says_what_would_go_and_writes_nothing(ledger: Ledger) -> None
         done.stretches, done.claims, done.events, done.bytes, done.digest,
     )  # fmt: skip
     assert done.stretches == ((1, 5), (7, 7))
-    assert "3 claim(s), 6 event(s) would be compacted in 2 stretch(es)" in str(planned)
+    assert "3 claims, 6 events would be compacted in 2 stretches" in str(planned)
 
 
 @pytest.mark.parametrize(

@@ -545,7 +545,7 @@ def test_a_strict_import_writes_nothing_if_one_line_is_bad(
     with doxa.open(tmp_path / "ledger") as ledger:
         with pytest.raises(doxa.InvalidEvent, match=f"line 2: .*{reason}") as refused:
             ledger.import_events([line("a"), bad, line("c", T3), "{"], strict=True)
-        assert "2 line(s) can't be accepted" in str(refused.value)
+        assert "2 lines can't be accepted" in str(refused.value)
         assert "nothing was written" in str(refused.value)
         assert ledger.revision == 0
         assert not (tmp_path / "ledger" / "set-aside.jsonl").exists()

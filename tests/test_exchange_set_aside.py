@@ -327,7 +327,7 @@ def test_a_disk_that_fills_up_on_the_way_does_not_deny_what_went_in(tmp_path: Pa
         with (
             patch.object(importing, "BATCH", 1),
             patch.object(ledger._stream, "append_many", failing),
-            pytest.raises(doxa.StorageError, match=r"before that, 1 event\(s\) of this import"),
+            pytest.raises(doxa.StorageError, match=r"before that, 1 event of this import"),
         ):
             ledger.import_events(lines)
         assert (ledger.revision, ledger.import_events(lines).repeated) == (1, 1)

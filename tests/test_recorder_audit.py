@@ -226,7 +226,7 @@ def test_a_tail_that_was_cut_off_is_named_with_the_expected_head(path: Path) -> 
     assert (problem.position, problem.code) == (15, "truncated")
     assert "ends at 15" in problem.message
     assert f"its head is 20 with chain {head.chain.hex()}" in problem.message
-    assert "5 event(s)" in problem.message
+    assert "5 events" in problem.message
 
 
 def test_a_log_that_was_emptied_is_named(path: Path) -> None:
@@ -282,7 +282,7 @@ def test_many_problems_are_named_up_to_a_hundred_and_counted_from_there(tmp_path
     with LogStore.open(path) as store:
         problems = store.verify().problems
     assert len(problems) == 101
-    assert problems[-1].message == "400 further problem(s)"
+    assert problems[-1].message == "400 further problems"
 
 
 def test_verifying_goes_on_beside_writers(path: Path) -> None:

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import IO, Any, Final
 
+from doxa.engine.words import counted
+
 __all__ = [
     "counted",
     "document",
@@ -56,15 +58,6 @@ def note(text: str) -> None:
     """Prose on stderr, after what stdout has been given so far."""
     sys.stdout.flush()
     print(escaped(text, lines=True), file=sys.stderr)
-
-
-def counted(number: int, noun: str) -> str:
-    """So many of them, in words.
-
-    >>> counted(1, "hit"), counted(3, "hit"), counted(0, "hit")
-    ('1 hit', '3 hits', 'no hits')
-    """
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def compact(value: object) -> str:

@@ -30,6 +30,7 @@ from doxa.engine.pages import GONE
 from doxa.engine.parse import parse
 from doxa.engine.plain import Plain, plain
 from doxa.engine.stream import Committed, Request
+from doxa.engine.words import counted
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -55,7 +56,8 @@ class ImportReport:
 
     def __str__(self) -> str:
         head = (
-            f"{self.events} event(s) in {self.commits} commit(s), {self.repeated} repeated, "
+            f"{counted(self.events, 'event')} in {counted(self.commits, 'commit')}, "
+            f"{self.repeated} repeated, "
             f"{len(self.set_aside)} set aside"
         )
         if self.blocked:
@@ -432,8 +434,8 @@ class _Import:
                 if not self.events:
                     raise
                 raise StorageError(
-                    f"{error}; before that, {self.events} event(s) of this import went in: they "
-                    "are repeats when it is run again"
+                    f"{error}; before that, {counted(self.events, 'event')} of this import went "
+                    "in: they are repeats when it is run again"
                 ) from error
             went_in: list[SetAside] = []
             for group, answer in zip(batch, answers, strict=True):
@@ -488,8 +490,8 @@ class _Import:
             bad: dict[int, SetAside | KeptOut] = {**self.aside, **self.blocked}
             if bad:
                 raise InvalidEvent(
-                    f"{bad[min(bad)]}; {len(bad)} line(s) can't be accepted, so nothing was "
-                    "written: mend them, or import without strict to set them aside"
+                    f"{bad[min(bad)]}; {counted(len(bad), 'line')} can't be accepted, so nothing "
+                    "was written: mend them, or import without strict to set them aside"
                 )
 
         return check

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from doxa.engine.words import counted
+
 __all__ = ["GitImport", "KeptOut", "SetAside"]
 
 
@@ -82,9 +84,12 @@ class GitImport:
 
     def __str__(self) -> str:
         head = (
-            f"{self.seen} commit(s) seen, {self.written} written: {self.added} cell(s) added, "
-            f"{self.corrected} corrected, {self.withdrawn} withdrawn; {self.restamped} commit(s) "
-            f"restamped, {len(self.set_aside)} version(s) set aside, {len(self.kept_out)} cell(s) "
+            f"{counted(self.seen, 'commit')} seen, {self.written} written: "
+            f"{counted(self.added, 'cell')} added, "
+            f"{self.corrected} corrected, {self.withdrawn} withdrawn; "
+            f"{counted(self.restamped, 'commit')} restamped, "
+            f"{counted(len(self.set_aside), 'version')} set aside, "
+            f"{counted(len(self.kept_out), 'cell')} "
             "kept out"
         )
         return "\n".join([head, *map(str, self.set_aside), *map(str, self.kept_out)])

@@ -14,6 +14,7 @@ from doxa.adapters.graphiti.mapping import Ids, Mapping, Undated
 from doxa.adapters.graphiti.summaries import add_summaries
 from doxa.engine.errors import CallerError
 from doxa.engine.graph import SUPPORT, entity
+from doxa.engine.words import counted
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -55,7 +56,8 @@ class Recorded:
 
     def __str__(self) -> str:
         head = (
-            f"{self.claims} claim(s), {self.supports} support(s), {self.summaries} summaries; "
+            f"{counted(self.claims, 'claim')}, {counted(self.supports, 'support')}, "
+            f"{counted(self.summaries, 'summary', 'summaries')}; "
             f"{self.ended} ended, {self.changed} changed, {len(self.withdrawn)} withdrawn, "
             f"{self.restored} restored, {self.replaced} replaced; {len(self.set_aside)} set aside"
         )

@@ -16,6 +16,7 @@ from doxa.adapters.graphrag.naming import Naming
 from doxa.engine.belief import Belief
 from doxa.engine.errors import CallerError
 from doxa.engine.graph import ARTEFACT, NONE, SUPPORT, entity
+from doxa.engine.words import counted
 
 if TYPE_CHECKING:
     from doxa.adapters.graphrag.mapping import Mapped
@@ -79,17 +80,17 @@ class Changes:
         ]
         if lost and not replace:
             raise CallerError(
-                f"the documents of {len(lost)} text unit(s) of the index {naming.index!r} are not "
-                "there with their text, and the ledger knows those text units by their documents: "
-                "what was withdrawn with one would come back. Put the table of documents there, "
-                "whole, or say that this index takes the other's place (replace)"
+                f"the documents of {counted(len(lost), 'text unit')} of the index {naming.index!r} "
+                "are not there with their text, and the ledger knows those text units by their "
+                "documents: what was withdrawn with one would come back. Put the table of "
+                "documents there, whole, or say that this index takes the other's place (replace)"
             )
         left = {digest for digest, _ in evidence}
         if whole and changes.gone and not had & left and not replace:
             raise CallerError(
-                f"the ledger has {len(had)} text unit(s) of the index {naming.index!r}, and none "
-                f"of them is among the {len(left)} of this folder: give another index a name of "
-                "its own (index), or say that this one takes the other's place (replace)"
+                f"the ledger has {counted(len(had), 'text unit')} of the index {naming.index!r}, "
+                f"and none of them is among the {len(left)} of this folder: give another index a "
+                "name of its own (index), or say that this one takes the other's place (replace)"
             )
         return changes
 

@@ -16,6 +16,7 @@ from doxa.adapters.graphrag.tables import TABLES, Remark, Tables
 from doxa.engine import times
 from doxa.engine.errors import DoxaError, ValueRejected
 from doxa.engine.stream import Committed
+from doxa.engine.words import counted
 
 __all__ = ["Bound", "IndexImport", "RunImport", "outcome"]
 
@@ -149,7 +150,7 @@ class IndexImport:
 
     def __str__(self) -> str:
         head = (
-            f"{self.index}: {self.events} event(s), {self.repeated} repeated, "
+            f"{self.index}: {counted(self.events, 'event')}, {self.repeated} repeated, "
             f"{len(self.withdrawn)} withdrawn, {len(self.not_repeated)} not repeated, "
             f"{len(self.set_aside)} set aside"
         )

@@ -14,6 +14,7 @@ from doxa.adapters.lightrag.mapping import Ids, Said, said_by
 from doxa.adapters.lightrag.store import read_store
 from doxa.engine import events as ev
 from doxa.engine.errors import CallerError
+from doxa.engine.words import counted
 
 if TYPE_CHECKING:
     from doxa.ledger import Ledger
@@ -77,9 +78,10 @@ class Imported:
 
     def __str__(self) -> str:
         head = (
-            f"{self.claims} claim(s), {self.supports} support(s), {self.summaries} summaries; "
-            f"{len(self.withdrawn)} support(s) withdrawn, {self.restored} restored, "
-            f"{self.replaced} description(s) replaced, {self.not_repeated} not repeated; "
+            f"{counted(self.claims, 'claim')}, {counted(self.supports, 'support')}, "
+            f"{counted(self.summaries, 'summary', 'summaries')}; "
+            f"{counted(len(self.withdrawn), 'support')} withdrawn, {self.restored} restored, "
+            f"{counted(self.replaced, 'description')} replaced, {self.not_repeated} not repeated; "
             f"{len(self.set_aside)} set aside"
         )
         return "\n".join([head, *map(str, self.withdrawn), *map(str, self.set_aside)])
