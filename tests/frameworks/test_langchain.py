@@ -35,6 +35,7 @@ from doxa.adapters.langchain import (
     TruthCompressor,
     TruthRetriever,
 )
+from doxa.adapters.markdown import annotate_memos, import_corpus
 from doxa.ledger import Ledger
 from tests.frameworks.towns import DAY, TEXTS, Text, some_texts, town
 
@@ -280,6 +281,46 @@ def test_a_truth_that_moves_while_documents_are_judged_is_an_error(ledger: Ledge
         asyncio.run(retriever.ainvoke(QUESTION))
     assert seen.events == [("error", "ViewMoved")]
     assert TruthRetriever(arm, ledger, annotate=moving, known_at=5).invoke(QUESTION) == []
+
+
+def test_an_index_over_notes_serves_what_their_newest_wordings_say(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "old.md").write_text("# Hours\n\nWe open at ten.\n\nBring a chair.\n")
+    (notes / "fees.md").write_text("---\nsources: [minutes]\n---\n# Fees\n\nFour a year.\n")
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+
+    def indexed() -> None:
+        for path in sorted(notes.glob("*.md")):
+            parts = [path.read_text(), *path.read_text().split("\n\n")[1:]]
+            metadata = {"source": str(path)}
+            store.add_documents([Document(part, metadata=metadata) for part in parts])
+
+    with doxa.open() as ledger:
+        import_corpus(ledger, notes)
+        indexed()
+        arm = store.as_retriever(search_kwargs={"k": 20})
+        retriever = TruthRetriever(arm, ledger, annotate=annotate_memos(ledger, notes))
+        before = ledger.revision
+
+        def words(**at: Any) -> set[str]:
+            """Which words that tell the wordings apart are served."""
+            text = " ".join(document.page_content for document in retriever.invoke(QUESTION, **at))
+            return {word for word in ("ten", "nine", "chair", "Four", "Five") if word in text}
+
+        assert words() == {"ten", "chair", "Four"}
+        (notes / "old.md").write_text("# Hours\n\nWe open at nine.\n\nBring a chair.\n")
+        (notes / "fees.md").write_text("---\nsupersedes: old\n---\n# Fees\n\nFive a year.\n")
+        import_corpus(ledger, notes)
+        indexed()  # the chunks of before are still there
+        assert words() == {"Five"}
+        assert words(known_at=before) == {"ten", "chair", "Four"}
+        (notes / "fees.md").unlink()
+        import_corpus(ledger, notes)
+        assert words() == {"nine", "chair"}
+        both = [retriever.invoke(QUESTION, valid_at=DAY)]
+        both.append(asyncio.run(retriever.ainvoke(QUESTION, valid_at=DAY)))
+        assert both[0] == both[1]
 
 
 def test_a_store_that_declares_nothing_is_told_of_where_it_is_asked(ledger: Ledger) -> None:
