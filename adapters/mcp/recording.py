@@ -139,6 +139,10 @@ def _corrected(
     revision = event.position or 0
     about = replacement or args.claim
     standing = view.standing(about)
+    warning = None
+    if revision > before:
+        put_in = replacement is not None
+        warning = _warning(view, args.claim, replacement or args.by, put_in)
     made = Recorded(
         id=id,
         replacement=replacement,
@@ -149,12 +153,12 @@ def _corrected(
         standing=str(standing),
         standing_at=iso_or_none(view.valid_at),
         next=_NEXT.get(standing) if replacement else None,
-        warning=_warning(view, args.claim, replacement or args.by) if revision > before else None,
+        warning=warning,
     )
     return made, told_recorded(made)
 
 
-def _warning(view: TruthView, old: str, new: str | None) -> str | None:
+def _warning(view: TruthView, old: str, new: str | None, put_in: bool) -> str | None:
     """What is to be known where the old claim had been replaced before: that this is in force."""
     others = [id for id in view.successors(old) if id != new and view.standing(id).held]
     if not others:
@@ -163,8 +167,8 @@ def _warning(view: TruthView, old: str, new: str | None) -> str | None:
     both = new is not None and view.standing(new).held
     hold = f"{told} and {named(new)} hold now" if both and new else f"{told} still holds"
     return (
-        f"{named(old)} had been superseded already, by {told}; {hold}. If that value was the wrong "
-        "one, correct it instead, and withdraw this correction and what it put in"
+        f"{named(old)} had been superseded already, by {told}; {hold}. If {told} is what is wrong, "
+        f"correct that, and withdraw this correction{' and what it put in' if put_in else ''}"
     )
 
 
