@@ -119,7 +119,7 @@ _TOLD: Final = {
     Verdict.EXPIRED: "expired: no longer applies",
     Verdict.NOT_YET_VALID: "not yet valid",
     Verdict.HYPOTHESIS: "hypothesis: nobody has confirmed it",
-    Verdict.UNSUPPORTED: "unsupported: what it rested on is gone",
+    Verdict.UNSUPPORTED: "unsupported: no evidence for it counts",
     Verdict.LOW_CONFIDENCE: "low confidence: it may not answer the question",
     Verdict.NOT_ENTAILED: "not entailed: it does not answer the question",
     Verdict.UNVERIFIED: "unverified",
@@ -203,7 +203,8 @@ class Abstention:
             Abstinence.OUTSIDE_WINDOW: f"{about} is {judged.replace('_', ' ')} at this view: ask "
             "at another valid_at or known_at",
             Abstinence.RETRACTED: f"{about} was taken back",
-            Abstinence.UNSUPPORTED: f"what {about} rested on is gone",
+            Abstinence.UNSUPPORTED: f"{about} has no evidence that counts: none was given, or what "
+            "it rested on is gone",
             Abstinence.HYPOTHESIS: f"{about} is a hypothesis",
             Abstinence.CONTESTED: f"{about} is contested{f' by {by}' if by else ''}; withdraw or "
             "correct one of them to settle it",

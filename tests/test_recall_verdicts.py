@@ -91,7 +91,7 @@ def test_how_a_claim_was_recorded_is_its_verdict(
         ("expired", "outside_window", "expired at this view"),
         ("not_yet_valid", "outside_window", "not yet valid at this view"),
         ("hypothesis", "hypothesis", "is a hypothesis"),
-        ("unsupported", "unsupported", "rested on is gone"),
+        ("unsupported", "unsupported", "no evidence that counts: none was given, or"),
         ("retracted", "retracted", "was taken back"),
         ("superseded", "superseded", 'superseded by "c/replacement"'),
         ("contested", "contested", 'contested by "r"'),
