@@ -35,6 +35,12 @@ class Change(NamedTuple):
 def differences(old: Version, new: Version) -> Iterator[Change]:
     """The rows that are not in both versions alike, those that are gone first. A row whose interval
     begins at another time is known again by its key, where its place is free."""
+    others = new.follows(old)
+    if others is not None:
+        for key in others:
+            if old.rows[key] != new.rows[key]:
+                yield Change(old.rows[key], new.rows[key])
+        return
     moved: dict[RowKey, Row] = {}
     if old.rows.keys() != new.rows.keys():
         gone = [row for key, row in old.rows.items() if key not in new.rows]
@@ -117,7 +123,7 @@ class Writer:
             kept: dict[str, str] = {}
             source: dict[str, Any] = {}
             if after is not None:
-                place = new.place_of[after.key]
+                place = new.place(after.key)
                 where = f"{path}:{place}" if isinstance(place, int) else f"{path}{place}"
                 source = {**self._source, "locator": where, "digest": blob}
                 live[after.key] = kept

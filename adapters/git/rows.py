@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
+from weakref import ReferenceType
 
 from pydantic_core import PydanticCustomError, to_json
 
@@ -52,12 +53,30 @@ class Row(NamedTuple):
         return self.key[1]
 
 
+class Since(NamedTuple):
+    """That a version has the keys of another one, in the same order, and which of its rows may be
+    others, with their places."""
+
+    version: ReferenceType[Version]  # not kept by those that came later
+    places: Mapping[RowKey, int | str]
+
+
 @dataclass(frozen=True)
 class Version:
     """The rows of a version by their keys, in the file's order; ``places`` are theirs in it."""
 
     rows: Mapping[RowKey, Row]
     places: Sequence[int | str] = field(repr=False, default=())
+    since: Since | None = field(repr=False, default=None, compare=False)
+
+    def follows(self, other: Version) -> Mapping[RowKey, int | str] | None:
+        """The rows that may be others than in the version before, where that is known."""
+        return self.since.places if self.since and self.since.version() is other else None
+
+    def place(self, key: RowKey) -> int | str:
+        """Where a row stands in the file."""
+        known = None if self.since is None else self.since.places.get(key)
+        return self.place_of[key] if known is None else known
 
     @classmethod
     def of(cls, rows: Sequence[Row], places: Sequence[int | str], dated: bool) -> Version:

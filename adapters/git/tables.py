@@ -10,10 +10,13 @@ import csv
 import io
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from itertools import compress, count
+from operator import ne
+from typing import Final, NamedTuple, cast
+from weakref import ref
 
 from doxa.adapters.git.cells import Columns
-from doxa.adapters.git.rows import Row, Unsound, Version
+from doxa.adapters.git.rows import Row, RowKey, Since, Unsound, Version
 from doxa.adapters.git.settings import Settings
 from doxa.engine.codec import PAYLOAD_LIMIT
 
@@ -21,6 +24,15 @@ __all__ = ["Tables"]
 
 _FIELD: Final = 2 * PAYLOAD_LIMIT  # characters; what is longer than an event is told of by its row
 _lock = threading.Lock()  # the limit is one for the process
+
+
+class _Last(NamedTuple):
+    """The last version that was read line by line."""
+
+    lines: list[str]
+    places: Sequence[int]
+    rows: list[Row]
+    version: Version
 
 
 class Tables:
@@ -31,6 +43,7 @@ class Tables:
         self._header = ""
         self._columns: Columns | None = None
         self._known: dict[str, Row] = {}  # lines of the last version
+        self._last: _Last | None = None
 
     def read(self, text: str) -> Version:
         """What a version says."""
@@ -61,12 +74,15 @@ class Tables:
             if header is None:
                 return None
             self._columns = Columns(header[0], self.settings)
-            self._header, self._known = lines[first], {}
+            self._header, self._known, self._last = lines[first], {}, None
         body = lines[first + 1 :]
         places: Sequence[int] = range(first + 2, first + 2 + len(body))
         if "" in body:
             places = [at for at, line in zip(places, body, strict=True) if line]
             body = list(filter(None, body))
+        found = self._nearly(body, places)
+        if found is not None:
+            return found
         rows = list(map(self._known.get, body))
         if None in rows:
             fresh = [at for at, row in enumerate(rows) if row is None]
@@ -75,9 +91,38 @@ class Tables:
                 return None
             for at, values in zip(fresh, fields, strict=True):
                 rows[at] = _at_line(self._columns, places[at], values)
-        found = cast("list[Row]", rows)
-        self._known = dict(zip(body, found, strict=True))
-        return Version.of(found, places, bool(self.settings.bounds))
+        whole = cast("list[Row]", rows)
+        self._known = dict(zip(body, whole, strict=True))
+        version = Version.of(whole, places, bool(self.settings.bounds))
+        self._last = _Last(body, places, whole, version)
+        return version
+
+    def _nearly(self, body: list[str], places: Sequence[int]) -> Version | None:
+        """The version, where it has the lines of the last one, but for a few that are about the
+        same: it is that one with these rows; else `None`."""
+        last = self._last
+        if last is None or self.settings.bounds or last.places != places:
+            return None
+        if len(last.lines) != len(body) or self._columns is None:
+            return None
+        at = list(compress(count(), map(ne, last.lines, body)))
+        fields = self._fields([body[n] for n in at]) if 4 * len(at) <= len(body) else None
+        if fields is None:
+            return None
+        rows, changed = dict(last.version.rows), dict[RowKey, int | str]()
+        fresh = [
+            _at_line(self._columns, places[n], said) for n, said in zip(at, fields, strict=True)
+        ]
+        for n, row in zip(at, fresh, strict=True):
+            if row.key != last.rows[n].key:
+                return None
+            rows[row.key], changed[row.key] = row, places[n]
+        for n, row in zip(at, fresh, strict=True):
+            self._known.pop(last.lines[n], None)
+            self._known[body[n]] = last.rows[n] = row
+        version = Version(rows, places, Since(ref(last.version), changed))
+        self._last = _Last(body, places, last.rows, version)
+        return version
 
     def _fields(self, lines: list[str]) -> list[list[str]] | None:
         """The fields of each line; `None` where one is no row by itself."""
