@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doxa.adapters.git.changes import differences
 from doxa.adapters.git.reading import Reader
 from doxa.adapters.git.rows import Row, Unsound, Version
 from doxa.adapters.git.settings import Settings, checked
@@ -91,6 +92,43 @@ def test_line_by_line_a_file_says_what_it_says_as_a_whole(
         if quick is not None and slow is not None:
             assert list(quick.rows.items()) == list(slow.rows.items())
             assert list(quick.places) == list(slow.places)
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(
+                st.integers(0, 11), st.sampled_from(["1,x", "2,x", "3,y", "12,z", '5,"q"', "6", ""])
+            ),
+            max_size=3,
+        ),
+        max_size=8,
+    )
+)
+def test_a_version_with_a_few_other_lines_differs_as_if_it_were_read_alone(
+    edits: list[list[tuple[int, str]]],
+) -> None:
+    reader = Tables(how(), ",")
+    lines = [f"{number},a" for number in range(12)]
+    last: tuple[Version, Version] | None = None
+    for changes in [[], *edits]:
+        before = list(lines)
+        for at, line in changes:
+            lines[at] = line
+        text = "\n".join(["id,a", *lines])
+        try:
+            slow = Tables(how(), ",").slow(text)
+        except Unsound:
+            with pytest.raises(Unsound):
+                reader.read(text)
+            lines = before
+            continue
+        quick = reader.read(text)
+        assert list(quick.rows.items()) == list(slow.rows.items())
+        assert {key: quick.place(key) for key in quick.rows} == slow.place_of
+        if last is not None:
+            assert list(differences(last[0], quick)) == list(differences(last[1], slow))
+        last = quick, slow
 
 
 def test_a_quoted_cell_may_span_lines_and_rows_keep_their_line_numbers() -> None:
