@@ -224,9 +224,8 @@ def test_an_index_of_which_the_ledger_has_nothing_is_told_of_once(tmp_path: Path
     with doxa.open(place) as ledger:
         judge = judge_of(ledger, rows)
         with pytest.warns(NothingDeclared) as told:
-            found = judge.judge(ledger.view(valid_at=NOW))
-            judge.judge(ledger.view(valid_at="2001-01-01"))
-        assert {one.reason for one in found.omitted} == {"unknown"}
+            found = [judge.judge(ledger.view(valid_at=day)) for day in (NOW, "2001-01-01")]
+        assert {one.reason for one in found[0].omitted} == {"unknown"}
         (one,) = told
         assert one.filename == __file__
         said = str(one.message)
