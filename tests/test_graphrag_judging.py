@@ -229,6 +229,6 @@ def test_an_index_of_which_the_ledger_has_nothing_is_told_of_once(tmp_path: Path
         (one,) = told
         assert one.filename == __file__
         said = str(one.message)
-        assert f"the ledger {str(place)!r} has nothing of the {len(found.omitted)} rows" in said
+        assert f"the ledger {str(place)!r} has nothing of the {len(found[0].omitted)} rows" in said
         assert "import the index into this ledger first (import_index), or name" in said
         judge_of(ledger, rows, unknown="keep").judge(ledger.view(valid_at=NOW))  # as was asked
