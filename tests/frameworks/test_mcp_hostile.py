@@ -369,7 +369,7 @@ def test_a_signal_in_a_flood_ends_the_server_and_keeps_what_was_acknowledged(
         for number in range(300):
             client.call(f"c{number}", "doxa_claim", subject="s", predicate="p", object=number,
                         id=f"c{number}", source="s")  # fmt: skip
-        for _ in range(20):
+        while len(told) < 5:  # most others are told at once that it is busy
             message = client.answer()
             if not message["result"]["isError"]:
                 told.append(message["id"])
@@ -383,7 +383,6 @@ def test_a_signal_in_a_flood_ends_the_server_and_keeps_what_was_acknowledged(
     with doxa.open(folder) as ledger:
         assert ledger.verify().ok
         known = {item.id for item in ledger.view(valid_at="2024-01-01").claims(subject="s")}
-    assert told
     assert set(told) <= known
 
 
