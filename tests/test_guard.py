@@ -911,8 +911,9 @@ print(guarded.recall("Ada", valid_at="2024-07-01").degraded)
 def test_a_host_that_is_interrupted_is_interrupted(folder: Path) -> None:
     guarded = patient(folder)
     assert guarded.ready()
-    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-    end = threading.Event()
+    here, end = threading.get_ident(), threading.Event()
+    # to the thread that waits: another one that is given the signal would not wake it
+    timer = threading.Timer(0.2, lambda: signal.pthread_kill(here, signal.SIGINT))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doxa.Ledger, "recall", lambda self, *a, **o: end.wait(LONG))
         timer.start()
