@@ -377,5 +377,5 @@ def apart(row: T, without: str | None = None) -> T:
     made = copy.copy(row)
     attributes = made.attributes  # type: ignore[attr-defined]  # each of the framework's models has
     kept = {key: said for key, said in (attributes or {}).items() if key != without}
-    made.attributes = kept or None  # type: ignore[attr-defined]
+    made.attributes = kept or None  # type: ignore[attr-defined]  # as above
     return made
