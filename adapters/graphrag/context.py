@@ -135,6 +135,12 @@ def ids(rows: Iterable[Any] | None) -> Iterator[str]:
     return (row.id for row in rows or ())
 
 
+def _checked(pack: Pack) -> Pack:
+    if pack not in ("framework", "items"):
+        raise CallerError(f"pack is {pack!r:.60}; give framework or items")
+    return pack
+
+
 class TruthLocalContext(LocalSearchMixedContext):
     """`LocalSearchMixedContext`, without what may not be believed.
 
@@ -147,10 +153,8 @@ class TruthLocalContext(LocalSearchMixedContext):
     def __init__(
         self, judge: IndexJudge, *args: Any, pack: Pack = "framework", **options: Any
     ) -> None:
-        if pack not in ("framework", "items"):
-            raise CallerError(f"pack is {pack!r:.60}; give framework or items")
         super().__init__(*args, **options)
-        self.judge, self.pack = judge, pack
+        self.judge, self.pack = judge, _checked(pack)
 
     @classmethod
     def of(
@@ -159,9 +163,7 @@ class TruthLocalContext(LocalSearchMixedContext):
         """The same as a builder that there is, with the judge."""
         made = cls.__new__(cls)
         made.__dict__.update(builder.__dict__)
-        if pack not in ("framework", "items"):
-            raise CallerError(f"pack is {pack!r:.60}; give framework or items")
-        made.judge, made.pack = judge, pack
+        made.judge, made.pack = judge, _checked(pack)
         return made
 
     def build_context(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from doxa.adapters.extras import needed
 from doxa.adapters.graphrag.context import (
@@ -74,19 +74,23 @@ def with_truth(search: S, judge: IndexJudge, *, pack: Pack = "framework") -> S:
     return made
 
 
-class TruthGlobalContext(GlobalCommunityContext):
-    """`GlobalCommunityContext`, without the reports that may not be believed: no model is shown
-    them either where it selects communities."""
+class _Judging:
+    """A builder with a judge."""
 
     judge: IndexJudge
 
     @classmethod
-    def of(cls, builder: GlobalCommunityContext, judge: IndexJudge) -> TruthGlobalContext:
+    def of(cls, builder: object, judge: IndexJudge) -> Self:
         """The same as a builder that there is, with the judge."""
         made = cls.__new__(cls)
         made.__dict__.update(builder.__dict__)
         made.judge = judge
         return made
+
+
+class TruthGlobalContext(_Judging, GlobalCommunityContext):
+    """`GlobalCommunityContext`, without the reports that may not be believed: no model is shown
+    them either where it selects communities."""
 
     async def build_context(
         self,
@@ -158,18 +162,8 @@ def _selecting(selection: Any, judged: Judged) -> Any:
     return made
 
 
-class TruthBasicContext(BasicSearchContext):
+class TruthBasicContext(_Judging, BasicSearchContext):
     """`BasicSearchContext`, without the text units that may not be believed."""
-
-    judge: IndexJudge
-
-    @classmethod
-    def of(cls, builder: BasicSearchContext, judge: IndexJudge) -> TruthBasicContext:
-        """The same as a builder that there is, with the judge."""
-        made = cls.__new__(cls)
-        made.__dict__.update(builder.__dict__)
-        made.judge = judge
-        return made
 
     def build_context(
         self,
